@@ -1,0 +1,1 @@
+//! The broker: listeners, connections, API handlers, shard drivers, metrics.

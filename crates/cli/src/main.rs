@@ -1,0 +1,3 @@
+//! The `ottla` binary. Only this crate prints.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Who owns what: topics, brokers, placement and the store that keeps them.

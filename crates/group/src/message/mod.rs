@@ -1,0 +1,100 @@
+//! What is asked of a coordinator and what it answers, in words no protocol version changes.
+//!
+//! Requests borrow from whoever received them: a heartbeat costs no allocation. Replies own their
+//! data, because they may wait for a disk. One file per protocol front; what the fronts share
+//! (offsets, administration) has a file of its own. The wire's versions, flags and defaults never
+//! reach this module: the edge turns them into these words.
+
+pub mod admin;
+pub mod classic;
+mod error;
+pub mod offsets;
+
+pub use error::GroupError;
+
+use alloc::sync::Arc;
+use ottla_model::{ConnectionId, Now};
+
+/// Names one request until its reply leaves; chosen by the shell, opaque here.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Token(pub u64);
+
+/// Opaque bytes that members exchange through the coordinator (subscriptions, assignments).
+pub type Blob = Arc<[u8]>;
+
+/// One request and everything the coordinator may know about where it came from.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// Where the reply goes.
+    pub token: Token,
+    /// The connection it came on.
+    pub connection: ConnectionId,
+    /// Who sent it.
+    pub client: Client<'a>,
+    /// 128 random bits, should the coordinator need to name something new.
+    pub fresh: [u8; 16],
+    /// When it arrived.
+    pub now: Now,
+    /// What it asks.
+    pub body: Ask<'a>,
+}
+
+/// The sender as the connection knows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Client<'a> {
+    /// The request header's client id; empty where it sent none.
+    pub id: &'a str,
+    /// The peer's address, without port.
+    pub host: &'a str,
+}
+
+/// What a request asks. The register and consumer protocols add their variants beside the classic
+/// ones; nothing else about a request changes.
+#[derive(Clone, Debug)]
+pub enum Ask<'a> {
+    /// Classic: join or rejoin.
+    Join(classic::Join<'a>),
+    /// Classic: hand in or pick up the assignment.
+    Sync(classic::Sync<'a>),
+    /// Classic: I am alive.
+    Heartbeat(classic::Heartbeat<'a>),
+    /// Classic (and, without a protocol of its own, register): some members leave.
+    Leave(classic::Leave<'a>),
+    /// Store offsets.
+    Commit(offsets::Commit<'a>),
+    /// Read offsets.
+    FetchOffsets(offsets::Fetch<'a>),
+    /// Forget offsets of some topics.
+    DeleteOffsets(offsets::Delete<'a>),
+    /// Describe one group.
+    Describe(admin::Describe<'a>),
+    /// List this shard's groups.
+    List(admin::List<'a>),
+    /// Delete one empty group.
+    DeleteGroup(admin::DeleteGroup<'a>),
+}
+
+/// The answer to one [`Ask`], same variant for same variant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// To [`Ask::Join`].
+    Join(Result<classic::Joined, classic::JoinRefused>),
+    /// To [`Ask::Sync`].
+    Sync(Result<classic::Synced, GroupError>),
+    /// To [`Ask::Heartbeat`].
+    Heartbeat(Result<(), GroupError>),
+    /// To [`Ask::Leave`]: one outcome per named member, in the request's order.
+    Leave(Result<classic::Left, GroupError>),
+    /// To [`Ask::Commit`].
+    Commit(Result<offsets::Committed, GroupError>),
+    /// To [`Ask::FetchOffsets`].
+    FetchOffsets(Result<offsets::Fetched, GroupError>),
+    /// To [`Ask::DeleteOffsets`].
+    DeleteOffsets(Result<offsets::Deleted, GroupError>),
+    /// To [`Ask::Describe`].
+    Describe(Result<admin::Description, GroupError>),
+    /// To [`Ask::List`].
+    List(Result<alloc::vec::Vec<admin::Listing>, GroupError>),
+    /// To [`Ask::DeleteGroup`].
+    DeleteGroup(Result<(), GroupError>),
+}

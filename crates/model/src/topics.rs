@@ -1,0 +1,66 @@
+//! The immutable view of topics that the pure crates are handed, never a live handle.
+
+use crate::{PartitionId, TopicId, TopicName};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// What assignment and subscription rules need to know of the cluster's topics, as of one moment.
+/// A change makes a new view; holders of the old one are handed the new one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TopicsView {
+    by_name: BTreeMap<TopicName, Arc<Topic>>,
+    names: BTreeMap<TopicId, TopicName>,
+}
+
+/// One topic of the view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topic {
+    /// Its id; a recreated topic has a new one.
+    pub id: TopicId,
+    /// Its name.
+    pub name: TopicName,
+    /// Its partitions; the index is the partition's id.
+    pub partitions: Vec<Partition>,
+}
+
+/// One partition of the view.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Partition {
+    /// The racks that hold a replica, for rack-aware assignment. Empty where racks are unknown.
+    pub racks: Vec<Arc<str>>,
+}
+
+impl TopicsView {
+    /// The view of exactly these topics.
+    pub fn new(topics: impl IntoIterator<Item = Topic>) -> Self {
+        let mut view = Self::default();
+        for topic in topics {
+            view.names.insert(topic.id, topic.name.clone());
+            view.by_name.insert(topic.name.clone(), Arc::new(topic));
+        }
+        view
+    }
+
+    /// The topic of this name.
+    pub fn topic(&self, name: &str) -> Option<&Topic> {
+        self.by_name.get(name).map(|topic| &**topic)
+    }
+
+    /// The topic of this id.
+    pub fn topic_by_id(&self, id: TopicId) -> Option<&Topic> {
+        self.names.get(&id).and_then(|name| self.topic(name))
+    }
+
+    /// Every topic, in the order of their names.
+    pub fn topics(&self) -> impl Iterator<Item = &Topic> {
+        self.by_name.values().map(|topic| &**topic)
+    }
+}
+
+impl Topic {
+    /// The ids of its partitions, ascending.
+    pub fn partition_ids(&self) -> impl Iterator<Item = PartitionId> + '_ {
+        (0..self.partitions.len()).map(|index| PartitionId(index as i32))
+    }
+}

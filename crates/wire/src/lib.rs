@@ -1,0 +1,1 @@
+//! Kafka's wire protocol: generated codecs, frames and the conversion to our own words.

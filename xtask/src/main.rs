@@ -1,0 +1,3 @@
+//! `cargo xtask COMMAND`: everything a developer or CI runs, in one place.
+
+fn main() {}
