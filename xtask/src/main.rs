@@ -1,3 +1,44 @@
 //! `cargo xtask COMMAND`: everything a developer or CI runs, in one place.
+//!
+//! One module per command. A command is a function from its arguments to a `Result`; this file only
+//! picks one.
 
-fn main() {}
+mod ci;
+mod shell;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+/// What a command comes back with: nothing, or one sentence that says what to do.
+type Outcome = Result<(), String>;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  ci            format, lints, docs, licences, tidy: what every commit must pass
+  test          everything, long parts scaled down and their size printed (about 20 minutes)
+  test --full   everything at the sizes the project claims (hours)
+  tidy          the rules of CONTRIBUTING.md that a program can check
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("xtask: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Outcome {
+    let (command, rest) = arguments.split_first().ok_or(USAGE)?;
+    match command.as_str() {
+        "ci" => ci::run(rest),
+        "test" => test::run(rest),
+        "tidy" => tidy::run(rest),
+        _ => Err(format!("no command `{command}`\n\n{USAGE}")),
+    }
+}
