@@ -1,1 +1,19 @@
 //! Record batches v2: header, checksum, iteration, building, compression.
+//!
+//! The unit that producers send, logs keep and consumers fetch (KIP-98). This crate turns bytes
+//! into batches and records and back. It never does IO, never knows topics, groups or requests,
+//! and trusts nothing it reads: no input makes it panic or allocate more than is really there.
+
+mod attributes;
+mod batch;
+mod compression;
+mod edit;
+mod header;
+mod record;
+mod varint;
+
+pub use attributes::{Attributes, Compression, TimestampType, UnknownCompression};
+pub use batch::{Batch, BatchError, Batches, CrcMismatch};
+pub use edit::{BatchMut, BatchesMut};
+pub use header::{HEADER_LEN, Header, LOG_OVERHEAD, MAGIC};
+pub use record::{Headers, Iter, Record, RecordHeader, Records, RecordsError};
