@@ -1,0 +1,233 @@
+//! The embedded engine under the shared suite, and what is its own: crashes and lag.
+
+use super::super::conformance::{self, Harness};
+use super::super::{Change, Key, Op};
+use super::*;
+use pollster::block_on;
+use redb::StorageBackend;
+use redb::backends::InMemoryBackend;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// On a real directory, where a reopening goes through the file.
+#[test]
+fn conforms_on_disk() {
+    struct OnDisk(Vec<tempfile::TempDir>);
+    impl Harness for OnDisk {
+        type Store = Embedded;
+        fn fresh(&mut self) -> Embedded {
+            self.0.push(tempfile::tempdir().unwrap());
+            open(self.0.last().unwrap().path())
+        }
+        fn reopen(&mut self, store: Embedded) -> Embedded {
+            drop(store);
+            open(self.0.last().unwrap().path())
+        }
+    }
+    block_on(conformance::all(&mut OnDisk(Vec::new())));
+}
+
+/// Power loss at every write of a run: what was acknowledged is there, a transaction is whole.
+#[test]
+fn power_loss_keeps_acknowledged_commits_whole() {
+    let mut cut = 0;
+    loop {
+        let disk = Disk::default();
+        drop(Embedded::open_backend(disk.clone()).unwrap());
+        disk.cut_after(cut);
+        let acked = block_on(write_pairs(disk.clone()));
+        let died = disk.has_died();
+        disk.lose_power();
+        let found = block_on(read_pairs(disk));
+        assert!(found.len() >= acked, "cut {cut}: {acked} acknowledged, {found:?} found");
+        assert!(found.iter().all(|(a, b)| a == b), "cut {cut}: half a transaction: {found:?}");
+        if !died {
+            assert_eq!(acked, PAIRS);
+            break;
+        }
+        cut += 1;
+    }
+    assert!(cut > PAIRS, "the run was never cut");
+}
+
+/// A failed write leaves nobody knowing; the engine says so and answers nothing more.
+#[test]
+fn a_failed_write_is_an_unknown_outcome_and_the_end() {
+    let disk = Disk::default();
+    let store = Embedded::open_backend(disk.clone()).unwrap();
+    let mut watch = store.watch("", Revision::NONE);
+    disk.cut_after(0);
+    let outcome = block_on(store.commit(pair(0)));
+    assert!(matches!(outcome, Ok(Outcome::Unknown(_))), "{outcome:?}");
+    assert!(matches!(block_on(store.commit(pair(1))), Err(StoreError::Unavailable(_))));
+    assert!(matches!(block_on(store.read("")), Err(StoreError::Unavailable(_))));
+    let event = block_on(std::future::poll_fn(|cx| watch.poll_next(cx)));
+    assert!(matches!(event, Event::Closed(_)), "{event:?}");
+}
+
+/// A watcher that does not read is told to start over instead of growing without bound.
+#[test]
+fn a_slow_watcher_lags_and_is_told() {
+    let store = Embedded::open_backend(InMemoryBackend::new()).unwrap();
+    let mut watch = store.watch("", Revision::NONE);
+    for n in 0..1100 {
+        block_on(store.commit(pair(n))).unwrap();
+    }
+    let mut changes = 0;
+    loop {
+        match block_on(std::future::poll_fn(|cx| watch.poll_next(cx))) {
+            Event::Changes { .. } => changes += 1,
+            Event::Lagged => break,
+            Event::Closed(why) => panic!("{why}"),
+        }
+    }
+    assert_eq!(changes, 1024);
+    let mut late = store.watch("", Revision(3));
+    assert_eq!(block_on(std::future::poll_fn(|cx| late.poll_next(cx))), Event::Lagged);
+}
+
+/// A power loss while the file is made for the first time must not lock its owner out.
+#[test]
+fn a_half_made_file_is_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join(META_DIR)).unwrap();
+    std::fs::write(dir.path().join(META_DIR).join(UNBORN_FILE), [0; 4096]).unwrap();
+    let found = block_on(open(dir.path()).read("")).unwrap();
+    assert!(found.entries.is_empty());
+    assert!(!dir.path().join(META_DIR).join(UNBORN_FILE).exists());
+}
+
+/// Futures that were dropped unanswered do not stop the engine.
+#[test]
+fn a_dropped_question_still_happens() {
+    let store = Embedded::open_backend(InMemoryBackend::new()).unwrap();
+    drop(store.commit(pair(0)));
+    let found = block_on(store.read("")).unwrap();
+    assert_eq!(found.entries.len(), 2);
+}
+
+/// Two brokers on one directory: the lock is taken before the file is touched.
+#[test]
+fn the_lock_lives_as_long_as_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    assert!(DirLock::acquire(dir.path()).is_err());
+    drop(store);
+    assert!(DirLock::acquire(dir.path()).is_ok());
+}
+
+/// Transactions that wait together see each other in order.
+#[test]
+fn a_batch_is_applied_in_order() {
+    let store = Embedded::open_backend(InMemoryBackend::new()).unwrap();
+    let mut watch = store.watch("", Revision::NONE);
+    let replies: Vec<_> = (0..50).map(|n| store.commit(pair(n))).collect();
+    for (n, reply) in replies.into_iter().enumerate() {
+        assert_eq!(block_on(reply), Ok(Outcome::Committed(Revision(n as u64 + 1))));
+        let event = block_on(std::future::poll_fn(|cx| watch.poll_next(cx)));
+        let Event::Changes { revision, changes } = event else { panic!("{event:?}") };
+        assert_eq!(revision, Revision(n as u64 + 1));
+        assert!(matches!(&changes[0], Change::Put(entry) if *entry.key == *format!("a/{n:04}")));
+    }
+}
+
+async fn write_pairs(disk: Disk) -> usize {
+    let Ok(store) = Embedded::open_backend(disk) else { return 0 };
+    for n in 0..PAIRS {
+        match store.commit(pair(n)).await {
+            Ok(Outcome::Committed(_)) => {}
+            _ => return n,
+        }
+    }
+    PAIRS
+}
+
+async fn read_pairs(disk: Disk) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let store = Embedded::open_backend(disk).expect("opens after the power came back");
+    let (a, b) = (store.read("a/").await.unwrap(), store.read("b/").await.unwrap());
+    assert_eq!(a.entries.len(), b.entries.len());
+    let value = |entry: &super::super::Entry| entry.value.to_vec();
+    a.entries.iter().map(value).zip(b.entries.iter().map(value)).collect()
+}
+
+fn pair(n: usize) -> Txn {
+    let put = |key: String| Op::Put {
+        key: Key::from(key),
+        value: n.to_string().as_bytes().into(),
+        session: None,
+    };
+    Txn { expects: Vec::new(), ops: vec![put(format!("a/{n:04}")), put(format!("b/{n:04}"))] }
+}
+
+fn open(dir: &Path) -> Embedded {
+    Embedded::open(DirLock::acquire(dir).unwrap()).unwrap()
+}
+
+const PAIRS: usize = 12;
+
+/// A disk that forgets what was not synced, and dies at a chosen write or sync.
+#[derive(Clone, Debug, Default)]
+struct Disk(Arc<Mutex<Platters>>, Arc<AtomicBool>);
+
+#[derive(Debug, Default)]
+struct Platters {
+    written: Vec<u8>,
+    synced: Vec<u8>,
+    left: Option<usize>,
+}
+
+impl Disk {
+    fn cut_after(&self, operations: usize) {
+        self.0.lock().unwrap().left = Some(operations);
+    }
+
+    fn has_died(&self) -> bool {
+        self.1.load(Ordering::Relaxed)
+    }
+
+    fn lose_power(&self) {
+        let mut platters = self.0.lock().unwrap();
+        platters.left = None;
+        platters.written = platters.synced.clone();
+    }
+
+    fn operate(&self, change: impl FnOnce(&mut Platters)) -> io::Result<()> {
+        let mut platters = self.0.lock().unwrap();
+        if platters.left == Some(0) {
+            self.1.store(true, Ordering::Relaxed);
+            return Err(io::Error::other("the disk is gone"));
+        }
+        platters.left = platters.left.map(|left| left - 1);
+        change(&mut platters);
+        Ok(())
+    }
+}
+
+impl StorageBackend for Disk {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.lock().unwrap().written.len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let platters = self.0.lock().unwrap();
+        let from = offset as usize;
+        out.copy_from_slice(&platters.written[from..from + out.len()]);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.operate(|platters| platters.written.resize(len as usize, 0))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.operate(|platters| platters.synced = platters.written.clone())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.operate(|platters| {
+            let from = offset as usize;
+            platters.written[from..from + data.len()].copy_from_slice(data);
+        })
+    }
+}
