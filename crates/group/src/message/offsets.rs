@@ -8,6 +8,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use ottla_model::{Generation, LeaderEpoch, Offset, PartitionId, Timestamp, TopicId, TopicName};
 
+/// A value for each partition, by topic.
+pub type PerPartition<T> = Vec<(TopicName, Vec<(PartitionId, T)>)>;
+
 /// Store offsets of some partitions, all or none.
 #[derive(Clone, Debug)]
 pub struct Commit<'a> {
@@ -53,7 +56,7 @@ pub struct CommitPartition<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
     /// Topic, then partition and outcome.
-    pub topics: Vec<(TopicName, Vec<(PartitionId, Result<(), GroupError>)>)>,
+    pub topics: PerPartition<Result<(), GroupError>>,
 }
 
 /// Read offsets of one group.
@@ -72,7 +75,7 @@ pub struct Fetch<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
     /// Topic, then partition and what is committed there.
-    pub topics: Vec<(TopicName, Vec<(PartitionId, Option<CommittedOffset>)>)>,
+    pub topics: PerPartition<Option<CommittedOffset>>,
 }
 
 /// One committed offset.
@@ -105,5 +108,5 @@ pub struct Delete<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deleted {
     /// Topic, then partition and outcome.
-    pub topics: Vec<(TopicName, Vec<(PartitionId, Result<(), GroupError>)>)>,
+    pub topics: PerPartition<Result<(), GroupError>>,
 }
