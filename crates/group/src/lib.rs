@@ -1,11 +1,13 @@
 //! The heart: both ends of every consumer group protocol, as values without IO.
 //!
-//! [`message`] holds requests and replies in the project's own version-free words. This crate
-//! opens no socket, reads no clock, draws no random number and never sees a wire format; time,
-//! fresh ids and durability come in as arguments.
+//! [`message`] holds requests and replies in the project's own version-free words; [`assign`]
+//! says who should own what. This crate opens no socket, reads no clock, draws no random number
+//! and never sees a wire format; time, fresh ids and durability come in as arguments.
 
 #![no_std]
 
 extern crate alloc;
 
+pub mod assign;
 pub mod message;
+pub mod probe;
