@@ -79,6 +79,13 @@ pub struct JoinRefused {
     pub member: MemberId,
 }
 
+impl JoinRefused {
+    /// A refusal that leaves the joiner with the id it came with.
+    pub fn new(error: GroupError, member: &str) -> Self {
+        Self { error, member: MemberId::from(member) }
+    }
+}
+
 /// Hand in the assignment (leader) or ask for one's own part (everyone).
 #[derive(Clone, Debug)]
 pub struct Sync<'a> {
@@ -145,6 +152,10 @@ pub struct Leaver<'a> {
 /// What became of each, in the request's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Member id, instance id and outcome.
-    pub members: Vec<(MemberId, Option<InstanceId>, Result<(), GroupError>)>,
+    /// Each named member's outcome.
+    pub members: Vec<Leaving>,
 }
+
+/// What became of one of them: its member id and instance id as the request named it, and the
+/// outcome.
+pub type Leaving = (MemberId, Option<InstanceId>, Result<(), GroupError>);

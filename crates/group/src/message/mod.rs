@@ -98,3 +98,59 @@ pub enum Reply {
     /// To [`Ask::DeleteGroup`].
     DeleteGroup(Result<(), GroupError>),
 }
+
+impl Ask<'_> {
+    /// The group it is about; `None` for a list of all.
+    pub fn group(&self) -> Option<&str> {
+        match self {
+            Self::Join(ask) => Some(ask.group),
+            Self::Sync(ask) => Some(ask.group),
+            Self::Heartbeat(ask) => Some(ask.group),
+            Self::Leave(ask) => Some(ask.group),
+            Self::Commit(ask) => Some(ask.group),
+            Self::FetchOffsets(ask) => Some(ask.group),
+            Self::DeleteOffsets(ask) => Some(ask.group),
+            Self::Describe(ask) => Some(ask.group),
+            Self::List(_) => None,
+            Self::DeleteGroup(ask) => Some(ask.group),
+        }
+    }
+
+    /// The reply that refuses it.
+    pub fn refused(&self, error: GroupError) -> Reply {
+        match self {
+            Self::Join(ask) => Reply::Join(Err(classic::JoinRefused::new(error, ask.member))),
+            Self::Sync(_) => Reply::Sync(Err(error)),
+            Self::Heartbeat(_) => Reply::Heartbeat(Err(error)),
+            Self::Leave(_) => Reply::Leave(Err(error)),
+            Self::Commit(_) => Reply::Commit(Err(error)),
+            Self::FetchOffsets(_) => Reply::FetchOffsets(Err(error)),
+            Self::DeleteOffsets(_) => Reply::DeleteOffsets(Err(error)),
+            Self::Describe(_) => Reply::Describe(Err(error)),
+            Self::List(_) => Reply::List(Err(error)),
+            Self::DeleteGroup(_) => Reply::DeleteGroup(Err(error)),
+        }
+    }
+}
+
+impl Reply {
+    /// The reply that refuses what this one was going to answer: for a reply that waited for a
+    /// record that never became durable, or for its shard's ownership to outlive it.
+    pub fn refused(self, error: GroupError) -> Self {
+        match self {
+            Self::Join(was) => {
+                let member = was.map_or_else(|refused| refused.member, |joined| joined.member);
+                Self::Join(Err(classic::JoinRefused { error, member }))
+            }
+            Self::Sync(_) => Self::Sync(Err(error)),
+            Self::Heartbeat(_) => Self::Heartbeat(Err(error)),
+            Self::Leave(_) => Self::Leave(Err(error)),
+            Self::Commit(_) => Self::Commit(Err(error)),
+            Self::FetchOffsets(_) => Self::FetchOffsets(Err(error)),
+            Self::DeleteOffsets(_) => Self::DeleteOffsets(Err(error)),
+            Self::Describe(_) => Self::Describe(Err(error)),
+            Self::List(_) => Self::List(Err(error)),
+            Self::DeleteGroup(_) => Self::DeleteGroup(Err(error)),
+        }
+    }
+}

@@ -11,6 +11,9 @@ use ottla_model::{Generation, LeaderEpoch, Offset, PartitionId, Timestamp, Topic
 /// A value for each partition, by topic.
 pub type PerPartition<T> = Vec<(TopicName, Vec<(PartitionId, T)>)>;
 
+/// Partitions of several topics, as a request names them.
+pub type PartitionsOf<'a> = Vec<(&'a str, Vec<PartitionId>)>;
+
 /// Store offsets of some partitions, all or none.
 #[derive(Clone, Debug)]
 pub struct Commit<'a> {
@@ -67,7 +70,7 @@ pub struct Fetch<'a> {
     /// The reader's membership, where it claims one (OffsetFetch v9+).
     pub member: Option<(&'a str, Generation)>,
     /// Which partitions; `None` for all that have an offset.
-    pub topics: Option<Vec<(&'a str, Vec<PartitionId>)>>,
+    pub topics: Option<PartitionsOf<'a>>,
 }
 
 /// The offsets asked for; a partition without one is absent from the answer's meaning, not its
@@ -101,7 +104,7 @@ pub struct Delete<'a> {
     /// The group.
     pub group: &'a str,
     /// Which partitions.
-    pub topics: Vec<(&'a str, Vec<PartitionId>)>,
+    pub topics: PartitionsOf<'a>,
 }
 
 /// The outcome per partition, in the request's order.
