@@ -1,0 +1,72 @@
+//! What an operator may set about a shard. Names and meanings are Kafka's where Kafka has the
+//! setting; nothing here knows where settings come from.
+
+use core::time::Duration;
+
+/// The most one decision may append, in estimated record bytes: the bound of a batch. A decision
+/// above it is refused before it is replayed; only offset expiry and group cleaning split.
+pub const MAX_BATCH_BYTES: usize = 8 << 20;
+
+/// The settings of one shard. `Default` gives the broker's defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// `group.min.session.timeout.ms`: shorter session timeouts are refused.
+    pub session_timeout_min: Duration,
+    /// `group.max.session.timeout.ms`: longer session timeouts are refused.
+    pub session_timeout_max: Duration,
+    /// `group.initial.rebalance.delay.ms`: how long an empty group waits for more members after
+    /// a join; extended while joins keep arriving, at most to the rebalance timeout. Kafka's
+    /// default is 3 s, ours 100 ms.
+    pub initial_rebalance_delay: Duration,
+    /// How long a join may stay parked for a member that is new and so cannot heartbeat yet.
+    pub new_member_join_timeout: Duration,
+    /// `group.max.size`: members of one group.
+    pub group_size_max: usize,
+    /// `offsets.retention.minutes`: how long offsets outlive their group's last member, or their
+    /// own commit where the group never had members.
+    pub offsets_retention: Duration,
+    /// `offsets.retention.check.interval.ms`: how often expired offsets are looked for.
+    pub offsets_retention_check_interval: Duration,
+    /// `offset.metadata.max.bytes`: length of the note beside a committed offset.
+    pub offset_metadata_bytes_max: usize,
+    /// Groups of one shard; a new one beyond is refused with `NotAvailable`.
+    pub groups_max: usize,
+    /// Bytes of subscriptions, ids and hosts of one group's members; a join beyond is refused
+    /// with `GroupMaxSizeReached`.
+    pub group_metadata_bytes_max: usize,
+    /// Requests waiting for a rebalance over the whole shard; a join or sync beyond is refused
+    /// with `NotAvailable`.
+    pub parked_max: usize,
+    /// Estimated bytes of one decision; see [`MAX_BATCH_BYTES`].
+    pub batch_bytes_max: usize,
+    /// Generations each group remembers the causes of.
+    pub journal_entries_max: usize,
+    /// How long before the end of its ownership a shard falls silent: what the clocks of two
+    /// brokers may drift apart over one lease.
+    pub ownership_margin: Duration,
+    /// Seeds the hash maps, so that ids chosen by a stranger cannot make them slow. Any value is
+    /// right; the same value gives the same run.
+    pub hash_seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            session_timeout_min: Duration::from_secs(6),
+            session_timeout_max: Duration::from_secs(30 * 60),
+            initial_rebalance_delay: Duration::from_millis(100),
+            new_member_join_timeout: Duration::from_secs(5 * 60),
+            group_size_max: 20_000,
+            offsets_retention: Duration::from_secs(7 * 24 * 60 * 60),
+            offsets_retention_check_interval: Duration::from_secs(10 * 60),
+            offset_metadata_bytes_max: 4096,
+            groups_max: 100_000,
+            group_metadata_bytes_max: MAX_BATCH_BYTES / 2,
+            parked_max: 100_000,
+            batch_bytes_max: MAX_BATCH_BYTES,
+            journal_entries_max: 32,
+            ownership_margin: Duration::from_millis(100),
+            hash_seed: 0,
+        }
+    }
+}

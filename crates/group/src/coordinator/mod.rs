@@ -1,0 +1,22 @@
+//! The broker's side of every group protocol: one [`Shard`] per partition of
+//! `__consumer_offsets`.
+//!
+//! A shard is a value. Requests, durability, topics, ownership and time come in through
+//! `handle_*`; records to append, replies and the next deadline go out through `poll_*`. It never
+//! knows a wire format, a file, a socket, a task, a clock or a source of randomness. The contract
+//! is written on [`Shard`].
+
+pub mod record;
+
+mod config;
+mod output;
+mod shard;
+mod view;
+
+pub use config::{Config, MAX_BATCH_BYTES};
+pub use output::{Append, Index, Outgoing};
+pub use shard::{Lifecycle, RecordAt, Shard};
+pub use view::{
+    BlockedOn, Blocker, Cause, CommittedView, GroupView, JournalEntry, MemberTimes, Observed,
+    StateCounts, Who,
+};

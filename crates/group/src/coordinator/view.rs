@@ -1,0 +1,160 @@
+//! What may be looked at from outside without asking as a client: metrics and the HTTP side.
+//!
+//! Every look is an [`Observed`]: it may include what is not durable yet, and says which index
+//! must be durable before it is shown to anyone.
+
+use super::output::Index;
+use crate::message::admin::{GroupKind, GroupState};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+use ottla_model::{
+    Generation, GroupId, InstanceId, Instant, MemberId, Offset, PartitionId, Timestamp, TopicName,
+};
+
+/// A value and the decision that must be durable before anyone may see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observed<T> {
+    /// What was seen.
+    pub value: T,
+    /// Show it only once this index is durable; `None` when nothing is awaited.
+    pub after: Option<Index>,
+}
+
+/// Groups by state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StateCounts {
+    /// See [`GroupState::Empty`].
+    pub empty: usize,
+    /// See [`GroupState::PreparingRebalance`].
+    pub preparing_rebalance: usize,
+    /// See [`GroupState::CompletingRebalance`].
+    pub completing_rebalance: usize,
+    /// See [`GroupState::Stable`].
+    pub stable: usize,
+}
+
+/// One group, its recent past and who holds it up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupView {
+    /// The group.
+    pub group: GroupId,
+    /// Which protocol its members speak.
+    pub kind: GroupKind,
+    /// Its state.
+    pub state: GroupState,
+    /// The generation in force or being prepared for.
+    pub generation: Generation,
+    /// How many members it has.
+    pub members: usize,
+    /// Members the group waits for right now, longest first.
+    pub blocking: Vec<Blocker>,
+    /// Its last generations and why they came to be, oldest first.
+    pub journal: Vec<JournalEntry>,
+}
+
+/// A member the group waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    /// Who.
+    pub who: Who,
+    /// What it owes.
+    pub owes: BlockedOn,
+    /// Since when.
+    pub since: Instant,
+}
+
+/// What a member owes its group.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum BlockedOn {
+    /// To rejoin, or to come back with the id it was given.
+    Join,
+    /// To hand in the assignment (the leader) or to fetch its part.
+    Sync,
+}
+
+/// A member as the journal remembers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// Its id.
+    pub member: MemberId,
+    /// Its `group.instance.id`, if static.
+    pub instance: Option<InstanceId>,
+    /// The client id it sent.
+    pub client_id: Arc<str>,
+    /// The address it came from.
+    pub client_host: Arc<str>,
+}
+
+/// Why a generation ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Cause {
+    /// A new member joined.
+    Joined,
+    /// A member said goodbye, or an administrator removed it.
+    Left,
+    /// A member was silent for its session timeout.
+    SessionExpired,
+    /// A member did not rejoin within the rebalance timeout.
+    JoinExpired,
+    /// A member did not fetch its assignment within the rebalance timeout.
+    SyncExpired,
+    /// A static member came back while the group could not take it in silently.
+    StaticRejoined,
+    /// A member rejoined with other subscriptions or assignors.
+    MetadataChanged,
+    /// The leader asked for a new assignment.
+    LeaderRejoined,
+    /// The assignment was too large to be written.
+    AssignmentTooLarge,
+    /// The group came from the log with more members than are now allowed.
+    TooManyMembers,
+}
+
+/// One generation and how it came to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalEntry {
+    /// The generation that began.
+    pub generation: Generation,
+    /// Why, in the order it happened; the first one started the rebalance, the others were
+    /// absorbed. Bounded, see [`absorbed`](Self::absorbed).
+    pub causes: Vec<(Cause, Who)>,
+    /// How many more causes there were than are kept.
+    pub absorbed: u32,
+    /// When the rebalance began.
+    pub began_at: Timestamp,
+    /// From its begin until every member had joined or was given up.
+    pub join_took: Duration,
+    /// From then until the assignment was decided; zero for a generation without members.
+    pub sync_took: Duration,
+    /// How many members the generation has.
+    pub members: usize,
+    /// The slowest members, slowest first; bounded.
+    pub slowest: Vec<MemberTimes>,
+    /// Partitions that changed hands, where the assignments could be read.
+    pub moved: Option<u32>,
+}
+
+/// How long one member kept a rebalance waiting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberTimes {
+    /// Who.
+    pub who: Who,
+    /// From the rebalance's begin until it joined.
+    pub join_took: Duration,
+    /// From the end of the join until it synced; `None` if it had not yet.
+    pub sync_took: Option<Duration>,
+}
+
+/// One committed offset, for lag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommittedView<'a> {
+    /// The group.
+    pub group: &'a GroupId,
+    /// The topic.
+    pub topic: &'a TopicName,
+    /// The partition.
+    pub partition: PartitionId,
+    /// The next offset to read.
+    pub offset: Offset,
+}
