@@ -34,11 +34,6 @@ pub fn run(mut command: Command) -> Outcome {
     if status.success() { Ok(()) } else { Err(format!("`{shown}` failed ({status})")) }
 }
 
-/// Whether a program can be started at all.
-pub fn has(program: &str, probe: &str) -> bool {
-    Command::new(program).arg(probe).output().is_ok_and(|output| output.status.success())
-}
-
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let mut words = vec![program.file_name().unwrap_or_default().to_string_lossy().into_owned()];
