@@ -167,7 +167,19 @@ impl<'a> Batch<'a> {
     /// unpacked here, into memory that grows only as output comes: one that unpacks to more than
     /// `bytes_max` is an error, found after unpacking that much.
     pub fn records(&self, bytes_max: usize) -> Result<Records<'a>, RecordsError> {
-        Records::of(self, bytes_max)
+        Records::owned(self, bytes_max)
+    }
+
+    /// As [`Batch::records`], unpacking into `scratch`, for whoever reads many batches.
+    pub fn records_in<'s>(
+        &self,
+        bytes_max: usize,
+        scratch: &'s mut Vec<u8>,
+    ) -> Result<Records<'s>, RecordsError>
+    where
+        'a: 's,
+    {
+        Records::borrowed(self, bytes_max, scratch)
     }
 }
 

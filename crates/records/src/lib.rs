@@ -6,7 +6,9 @@
 
 mod attributes;
 mod batch;
+mod builder;
 mod compression;
+mod control;
 mod edit;
 mod header;
 mod record;
@@ -14,6 +16,8 @@ mod varint;
 
 pub use attributes::{Attributes, Compression, TimestampType, UnknownCompression};
 pub use batch::{Batch, BatchError, Batches, CrcMismatch};
+pub use builder::{BuildError, Builder, NewRecord};
+pub use control::ControlRecord;
 pub use edit::{BatchMut, BatchesMut};
 pub use header::{HEADER_LEN, Header, LOG_OVERHEAD, MAGIC};
 pub use record::{Headers, Iter, Record, RecordHeader, Records, RecordsError};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use ottla_model::{Offset, Timestamp};
 
-use crate::{Batch, Header, TimestampType, UnknownCompression, varint};
+use crate::{Batch, Compression, Header, TimestampType, UnknownCompression, compression, varint};
 
 /// A batch's records, unpacked and ready to iterate: `for record in &records`.
 #[derive(Clone, Debug)]
@@ -98,9 +98,36 @@ pub enum RecordsError {
 }
 
 impl<'a> Records<'a> {
-    pub(crate) fn of(batch: &Batch<'a>, bytes_max: usize) -> Result<Self, RecordsError> {
+    pub(crate) fn owned(batch: &Batch<'a>, bytes_max: usize) -> Result<Self, RecordsError> {
         let header = batch.header();
-        let body = crate::compression::unpack(header, batch.body(), bytes_max)?;
+        let body = match header.attributes().compression()? {
+            Compression::None => Cow::Borrowed(batch.body()),
+            codec => {
+                let mut out = Vec::new();
+                compression::unpack(codec, batch.body(), bytes_max, &mut out)?;
+                Cow::Owned(out)
+            }
+        };
+        Self::new(header, body)
+    }
+
+    pub(crate) fn borrowed(
+        batch: &Batch<'a>,
+        bytes_max: usize,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<Self, RecordsError> {
+        let header = batch.header();
+        let body = match header.attributes().compression()? {
+            Compression::None => batch.body(),
+            codec => {
+                compression::unpack(codec, batch.body(), bytes_max, scratch)?;
+                scratch
+            }
+        };
+        Self::new(header, Cow::Borrowed(body))
+    }
+
+    fn new(header: Header<'a>, body: Cow<'a, [u8]>) -> Result<Self, RecordsError> {
         let count = header.record_count();
         let fits = usize::try_from(count).is_ok_and(|count| count <= body.len() / RECORD_LEN_MIN);
         if !fits {
@@ -172,6 +199,11 @@ impl<'a> Headers<'a> {
     pub fn count_left(&self) -> usize {
         usize::try_from(self.left).unwrap_or(0)
     }
+
+    /// The headers left to iterate, as they stand in the record.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.rest
+    }
 }
 
 impl<'a> Iterator for Headers<'a> {
@@ -206,7 +238,7 @@ fn take_record<'a>(bytes: &mut &'a [u8], header: Header<'_>) -> Result<Record<'a
     let value = take_bytes(&mut rest).ok_or("its value is cut off")?;
     let headers = take_headers(&mut rest)?;
     let timestamp = match header.attributes().timestamp_type() {
-        TimestampType::Create => header.base_timestamp().0.saturating_add(timestamp),
+        TimestampType::Create => header.base_timestamp().0.wrapping_add(timestamp),
         TimestampType::LogAppend => header.max_timestamp().0,
     };
     let offset = Offset(header.base_offset().0.saturating_add(i64::from(offset)));

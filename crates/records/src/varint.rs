@@ -18,6 +18,32 @@ pub(crate) fn take_i64(bytes: &mut &[u8]) -> Option<i64> {
     take_raw(bytes, 10).map(unzigzag)
 }
 
+/// Appends `value`.
+pub(crate) fn put_i64(out: &mut Vec<u8>, value: i64) {
+    let mut raw = zigzag(value);
+    while raw >= 0x80 {
+        out.push(raw as u8 | 0x80);
+        raw >>= 7;
+    }
+    out.push(raw as u8);
+}
+
+/// Appends `value`.
+pub(crate) fn put_i32(out: &mut Vec<u8>, value: i32) {
+    put_i64(out, i64::from(value));
+}
+
+/// Bytes that [`put_i64`] appends for `value`.
+pub(crate) fn len_i64(value: i64) -> usize {
+    let bits = 64 - (zigzag(value) | 1).leading_zeros() as usize;
+    bits.div_ceil(7)
+}
+
+/// Bytes that [`put_i32`] appends for `value`.
+pub(crate) fn len_i32(value: i32) -> usize {
+    len_i64(i64::from(value))
+}
+
 fn take_raw(bytes: &mut &[u8], bytes_max: usize) -> Option<u64> {
     let mut raw = 0u64;
     for (index, &byte) in bytes.iter().take(bytes_max).enumerate() {
@@ -33,6 +59,10 @@ fn take_raw(bytes: &mut &[u8], bytes_max: usize) -> Option<u64> {
         }
     }
     None
+}
+
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
 }
 
 fn unzigzag(raw: u64) -> i64 {
