@@ -85,6 +85,10 @@ impl<'a> BatchMut<'a> {
 
     fn set_times(&mut self, of: TimestampType, max: Timestamp) {
         let attributes = self.header().attributes().with_timestamp_type(of);
+        // Most producers tell the truth, and the checksum need not be computed for those.
+        if attributes == self.header().attributes() && max == self.header().max_timestamp() {
+            return;
+        }
         self.write(at::ATTRIBUTES, attributes.bits().to_be_bytes());
         self.write(at::MAX_TIMESTAMP, max.0.to_be_bytes());
         self.seal();

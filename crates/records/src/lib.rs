@@ -12,6 +12,7 @@ mod control;
 mod edit;
 mod header;
 mod record;
+mod validate;
 mod varint;
 
 pub use attributes::{Attributes, Compression, TimestampType, UnknownCompression};
@@ -21,3 +22,7 @@ pub use control::ControlRecord;
 pub use edit::{BatchMut, BatchesMut};
 pub use header::{HEADER_LEN, Header, LOG_OVERHEAD, MAGIC};
 pub use record::{Headers, Iter, Record, RecordHeader, Records, RecordsError};
+pub use validate::{
+    InvalidBatch, ProduceError, ProduceRules, Produced, RECORD_FAULTS_MAX, RecordFault,
+    RecordFaultReason, validate_produced,
+};
