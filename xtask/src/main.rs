@@ -4,6 +4,7 @@
 //! picks one.
 
 mod ci;
+mod codegen;
 mod shell;
 mod test;
 mod tidy;
@@ -17,6 +18,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   ci            format, lints, docs, licences, tidy: what every commit must pass
+  codegen       the wire codecs from crates/wire/schema (--check: only say if they are stale)
   test          everything, long parts scaled down and their size printed (about 20 minutes)
   test --full   everything at the sizes the project claims (hours)
   tidy          the rules of CONTRIBUTING.md that a program can check
@@ -37,6 +39,7 @@ fn run(arguments: &[String]) -> Outcome {
     let (command, rest) = arguments.split_first().ok_or(USAGE)?;
     match command.as_str() {
         "ci" => ci::run(rest),
+        "codegen" => codegen::run(rest),
         "test" => test::run(rest),
         "tidy" => tidy::run(rest),
         _ => Err(format!("no command `{command}`\n\n{USAGE}")),

@@ -1,0 +1,386 @@
+//! Reading primitives from bytes that nobody vouches for. Strings and byte arrays are borrowed from
+//! the input; an array's length is checked against what is really there, and against [`Limits`],
+//! before anything is allocated. It knows types, no messages.
+
+use crate::{DecodeError, DecodeErrorKind, Records, Uuid};
+
+/// Array elements that one message may hold in all, unless its reader says otherwise.
+pub const ELEMENTS_MAX: usize = 4_000_000;
+
+/// Bytes of memory that decoding one message may allocate, unless its reader says otherwise.
+pub const MEMORY_MAX: usize = 256 << 20;
+
+/// How much one message may make its decoder allocate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Array elements, summed over all arrays of the message.
+    pub elements: usize,
+    /// Bytes of memory for those elements.
+    pub memory: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { elements: ELEMENTS_MAX, memory: MEMORY_MAX }
+    }
+}
+
+/// A cursor over the bytes of one message. Each method reads one field, whose name goes into the
+/// error; `flexible` picks the compact form of lengths (KIP-482).
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+    /// The offset at which `rest` ends.
+    end: usize,
+    left: Limits,
+}
+
+type Result<T> = std::result::Result<T, DecodeError>;
+
+impl<'a> Reader<'a> {
+    /// Starts at the first of these bytes, with the default limits.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self::with_limits(bytes, Limits::default())
+    }
+
+    /// Starts at the first of these bytes.
+    pub fn with_limits(bytes: &'a [u8], limits: Limits) -> Self {
+        Self { rest: bytes, end: bytes.len(), left: limits }
+    }
+
+    /// Bytes read so far.
+    pub fn offset(&self) -> usize {
+        self.end - self.rest.len()
+    }
+
+    /// The bytes not yet read.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Errs if bytes are left: a message must fill its frame.
+    pub fn finish(&self, message: &'static str) -> Result<()> {
+        match self.rest.len() {
+            0 => Ok(()),
+            left => Err(self.error(message, DecodeErrorKind::Trailing(left))),
+        }
+    }
+
+    /// An error at the current offset.
+    #[cold]
+    #[inline(never)]
+    pub fn error(&self, field: &'static str, kind: DecodeErrorKind) -> DecodeError {
+        DecodeError { field, offset: self.offset(), kind }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn truncated(&self, field: &'static str, needed: usize) -> DecodeError {
+        self.error(field, DecodeErrorKind::Truncated { needed, left: self.rest.len() })
+    }
+
+    #[inline]
+    fn chunk<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N]> {
+        match self.rest.split_first_chunk() {
+            Some((head, rest)) => {
+                self.rest = rest;
+                Ok(*head)
+            }
+            None => Err(self.truncated(field, N)),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, len: usize, field: &'static str) -> Result<&'a [u8]> {
+        match self.rest.split_at_checked(len) {
+            Some((head, rest)) => {
+                self.rest = rest;
+                Ok(head)
+            }
+            None => Err(self.truncated(field, len)),
+        }
+    }
+
+    /// One byte, 0 or 1.
+    #[inline]
+    pub fn bool(&mut self, field: &'static str) -> Result<bool> {
+        let [byte] = self.chunk(field)?;
+        match byte {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(self.error(field, DecodeErrorKind::Bool(byte))),
+        }
+    }
+
+    /// One byte.
+    #[inline]
+    pub fn i8(&mut self, field: &'static str) -> Result<i8> {
+        self.chunk(field).map(i8::from_be_bytes)
+    }
+
+    /// Two bytes.
+    #[inline]
+    pub fn i16(&mut self, field: &'static str) -> Result<i16> {
+        self.chunk(field).map(i16::from_be_bytes)
+    }
+
+    /// Two bytes, unsigned.
+    #[inline]
+    pub fn u16(&mut self, field: &'static str) -> Result<u16> {
+        self.chunk(field).map(u16::from_be_bytes)
+    }
+
+    /// Four bytes.
+    #[inline]
+    pub fn i32(&mut self, field: &'static str) -> Result<i32> {
+        self.chunk(field).map(i32::from_be_bytes)
+    }
+
+    /// Eight bytes.
+    #[inline]
+    pub fn i64(&mut self, field: &'static str) -> Result<i64> {
+        self.chunk(field).map(i64::from_be_bytes)
+    }
+
+    /// Eight bytes, IEEE 754.
+    #[inline]
+    pub fn f64(&mut self, field: &'static str) -> Result<f64> {
+        self.chunk(field).map(f64::from_be_bytes)
+    }
+
+    /// Sixteen bytes.
+    #[inline]
+    pub fn uuid(&mut self, field: &'static str) -> Result<Uuid> {
+        self.chunk(field).map(Uuid)
+    }
+
+    /// One to five bytes, seven bits each, lowest first; only the shortest form is accepted.
+    #[inline]
+    pub fn varint(&mut self, field: &'static str) -> Result<u32> {
+        match self.rest {
+            [byte @ 0..=0x7f, rest @ ..] => {
+                self.rest = rest;
+                Ok(u32::from(*byte))
+            }
+            _ => self.long_varint(field),
+        }
+    }
+
+    fn long_varint(&mut self, field: &'static str) -> Result<u32> {
+        let mut value = 0;
+        for shift in [0, 7, 14, 21, 28] {
+            let [byte] = self.chunk(field)?;
+            let overflows = shift == 28 && byte > 0x0f;
+            let overlong = shift > 0 && byte == 0;
+            if overflows || overlong {
+                return Err(self.error(field, DecodeErrorKind::Varint));
+            }
+            value |= u32::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        Ok(value)
+    }
+
+    /// A length with four bytes in the old form; `None` is null.
+    #[inline]
+    fn length(&mut self, flexible: bool, field: &'static str) -> Result<Option<usize>> {
+        if flexible {
+            return Ok((self.varint(field)? as usize).checked_sub(1));
+        }
+        let length = self.i32(field)?;
+        self.signed_length(length, field)
+    }
+
+    #[inline]
+    fn signed_length(&mut self, length: i32, field: &'static str) -> Result<Option<usize>> {
+        match usize::try_from(length) {
+            Ok(length) => Ok(Some(length)),
+            Err(_) if length == -1 => Ok(None),
+            Err(_) => Err(self.error(field, DecodeErrorKind::NegativeLength(length))),
+        }
+    }
+
+    #[inline]
+    fn required<T>(&self, value: Option<T>, field: &'static str) -> Result<T> {
+        value.ok_or_else(|| self.error(field, DecodeErrorKind::Null))
+    }
+
+    /// Text that may be null; two bytes of length in the old form.
+    #[inline]
+    pub fn nullable_string(
+        &mut self,
+        flexible: bool,
+        field: &'static str,
+    ) -> Result<Option<&'a str>> {
+        let length = if flexible {
+            self.length(true, field)?
+        } else {
+            let length = self.i16(field)?;
+            self.signed_length(length.into(), field)?
+        };
+        let Some(length) = length else { return Ok(None) };
+        let bytes = self.take(length, field)?;
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(self.error(field, DecodeErrorKind::Utf8)),
+        }
+    }
+
+    /// Text.
+    #[inline]
+    pub fn string(&mut self, flexible: bool, field: &'static str) -> Result<&'a str> {
+        let text = self.nullable_string(flexible, field)?;
+        self.required(text, field)
+    }
+
+    /// Bytes that may be null; four bytes of length in the old form.
+    #[inline]
+    pub fn nullable_bytes(
+        &mut self,
+        flexible: bool,
+        field: &'static str,
+    ) -> Result<Option<&'a [u8]>> {
+        match self.length(flexible, field)? {
+            Some(length) => self.take(length, field).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Bytes.
+    #[inline]
+    pub fn bytes(&mut self, flexible: bool, field: &'static str) -> Result<&'a [u8]> {
+        let bytes = self.nullable_bytes(flexible, field)?;
+        self.required(bytes, field)
+    }
+
+    /// Record batches that may be null. Their content is not looked at.
+    #[inline]
+    pub fn nullable_records(
+        &mut self,
+        flexible: bool,
+        field: &'static str,
+    ) -> Result<Option<Records<'a>>> {
+        Ok(self.nullable_bytes(flexible, field)?.map(Records::Borrowed))
+    }
+
+    /// Record batches. Their content is not looked at.
+    #[inline]
+    pub fn records(&mut self, flexible: bool, field: &'static str) -> Result<Records<'a>> {
+        Ok(Records::Borrowed(self.bytes(flexible, field)?))
+    }
+
+    /// An array that may be null; `element_min` is the fewest bytes an element takes.
+    #[inline]
+    pub fn nullable_array<T>(
+        &mut self,
+        flexible: bool,
+        element_min: usize,
+        field: &'static str,
+        mut read: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Option<Vec<T>>> {
+        let Some(count) = self.length(flexible, field)? else { return Ok(None) };
+        self.charge(count, element_min, size_of::<T>(), field)?;
+        let mut elements = Vec::with_capacity(count);
+        for _ in 0..count {
+            elements.push(read(self)?);
+        }
+        Ok(Some(elements))
+    }
+
+    /// An array; `element_min` is the fewest bytes an element takes.
+    #[inline]
+    pub fn array<T>(
+        &mut self,
+        flexible: bool,
+        element_min: usize,
+        field: &'static str,
+        read: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let elements = self.nullable_array(flexible, element_min, field, read)?;
+        self.required(elements, field)
+    }
+
+    /// Takes `count` elements of `size` bytes of memory off the limits, unless they cannot all be
+    /// there.
+    fn charge(
+        &mut self,
+        count: usize,
+        element_min: usize,
+        size: usize,
+        field: &'static str,
+    ) -> Result<()> {
+        let needed = count.saturating_mul(element_min);
+        if needed > self.rest.len() {
+            return Err(self.truncated(field, needed));
+        }
+        let elements = self.left.elements.checked_sub(count);
+        let memory = self.left.memory.checked_sub(count.saturating_mul(size));
+        let (Some(elements), Some(memory)) = (elements, memory) else {
+            return Err(self.error(field, DecodeErrorKind::TooMany(count)));
+        };
+        self.left = Limits { elements, memory };
+        Ok(())
+    }
+
+    /// Whether a struct that may be null follows: one byte, 1 or -1.
+    #[inline]
+    pub fn present(&mut self, field: &'static str) -> Result<bool> {
+        match self.i8(field)? {
+            1 => Ok(true),
+            -1 => Ok(false),
+            other => Err(self.error(field, DecodeErrorKind::Presence(other))),
+        }
+    }
+
+    /// The tagged fields at the end of a flexible struct. `read` is given each tag with the reader
+    /// narrowed to its field and says whether it knows the tag; unknown ones are skipped.
+    pub fn tags(
+        &mut self,
+        message: &'static str,
+        mut read: impl FnMut(&mut Self, u32) -> Result<bool>,
+    ) -> Result<()> {
+        let count = self.varint(message)?;
+        let mut lowest = 0;
+        for _ in 0..count {
+            let tag = self.varint(message)?;
+            if tag < lowest {
+                return Err(self.error(message, DecodeErrorKind::TagOrder(tag)));
+            }
+            lowest = tag.saturating_add(1);
+            let size = self.varint(message)? as usize;
+            self.tag(message, size, |reader| read(reader, tag))?;
+        }
+        Ok(())
+    }
+
+    fn tag(
+        &mut self,
+        message: &'static str,
+        size: usize,
+        read: impl FnOnce(&mut Self) -> Result<bool>,
+    ) -> Result<()> {
+        let (end, whole) = (self.end, self.rest);
+        let Some((body, rest)) = whole.split_at_checked(size) else {
+            return Err(self.truncated(message, size));
+        };
+        self.end -= rest.len();
+        self.rest = body;
+        if read(self)? && !self.rest.is_empty() {
+            return Err(self.error(message, DecodeErrorKind::TagSize(self.rest.len())));
+        }
+        (self.end, self.rest) = (end, rest);
+        Ok(())
+    }
+
+    /// The tagged fields of a struct that has none of its own.
+    #[inline]
+    pub fn skip_tags(&mut self, message: &'static str) -> Result<()> {
+        if let [0, rest @ ..] = self.rest {
+            self.rest = rest;
+            return Ok(());
+        }
+        self.tags(message, |_, _| Ok(false))
+    }
+}
