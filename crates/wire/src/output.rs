@@ -225,10 +225,11 @@ impl Output {
         field: &'static str,
     ) -> Result<()> {
         match text {
-            Some(text) => self.string(flexible, text, field),
-            None if flexible => Ok(self.varint(0)),
-            None => Ok(self.i16(-1)),
+            Some(text) => return self.string(flexible, text, field),
+            None if flexible => self.varint(0),
+            None => self.i16(-1),
         }
+        Ok(())
     }
 
     /// Bytes; four bytes of length in the old form.
@@ -248,9 +249,10 @@ impl Output {
         field: &'static str,
     ) -> Result<()> {
         match bytes {
-            Some(bytes) => self.bytes(flexible, bytes, field),
-            None => Ok(self.null(flexible)),
+            Some(bytes) => return self.bytes(flexible, bytes, field),
+            None => self.null(flexible),
         }
+        Ok(())
     }
 
     /// Record batches; shared ones go in by reference.
@@ -277,9 +279,10 @@ impl Output {
         field: &'static str,
     ) -> Result<()> {
         match records {
-            Some(records) => self.records(flexible, records, field),
-            None => Ok(self.null(flexible)),
+            Some(records) => return self.records(flexible, records, field),
+            None => self.null(flexible),
         }
+        Ok(())
     }
 
     fn share(&mut self, chunk: &Bytes) {
