@@ -11,5 +11,6 @@ extern crate alloc;
 
 pub mod assign;
 pub mod coordinator;
+pub mod member;
 pub mod message;
 pub mod probe;

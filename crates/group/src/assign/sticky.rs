@@ -7,6 +7,7 @@
 
 use super::Subscriber;
 use super::problem::{MemberIx, NOBODY, PartitionIx, Problem, TopicIx, TopicSpan};
+use crate::probe::{self, Mark};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -38,6 +39,7 @@ pub(super) fn withhold_held_elsewhere(
     }
     for (partition, owner) in owners.iter_mut().enumerate() {
         if held_by_other[partition] && !held_by_owner[partition] {
+            probe::hit(Mark::MemberWithheld);
             *owner = NOBODY;
         }
     }

@@ -2,7 +2,6 @@
 
 use super::*;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec;
 use ottla_model::TopicPartition;
 use proptest::prelude::*;
@@ -103,7 +102,7 @@ fn any_subscription() -> impl Strategy<Value = Subscription> {
             user_data,
             owned: held.iter().map(|(t, p)| TopicPartition::new(t.as_str(), *p)).collect(),
             generation: generation.map(Generation),
-            rack: rack.map(String::from),
+            rack,
         },
     )
 }

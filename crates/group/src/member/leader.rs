@@ -1,0 +1,107 @@
+//! A classic leader's work: from everyone's subscriptions to everyone's part.
+//!
+//! The leader needs to know every topic any member wants, so it may have to wait for topics first;
+//! afterwards it watches their partitions and starts a rebalance when they change (S6).
+
+use super::Member;
+use super::state::{Phase, Round};
+use crate::assign::subscription::{Assignment, Subscription, VERSION_MAX};
+use crate::assign::{Assignor, Partitions, Subscriber};
+use crate::message::Blob;
+use crate::message::classic::JoinedMember;
+use crate::probe::{self, Fault, Mark};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use ottla_model::{Generation, Instant, MemberId, TopicName, TopicsView};
+
+impl Member {
+    /// Leads `round`: assigns now, or once the topics it takes are known.
+    pub(super) fn lead(
+        &mut self,
+        round: Round,
+        members: Vec<JoinedMember>,
+        skips: bool,
+        now: Instant,
+    ) {
+        let subscriptions = members.iter().map(|member| read(&member.metadata));
+        let wanted: Vec<_> = subscriptions.flat_map(|subscription| subscription.topics).collect();
+        self.watch_topics(wanted.into_iter());
+        self.phase = Phase::Assigning { round, members, skips };
+        self.assign_if_known(now);
+    }
+
+    /// New knowledge of topics: what a leader waits for, or a reason to rebalance.
+    pub(super) fn topics_changed(&mut self, now: Instant) {
+        self.assign_if_known(now);
+        self.rejoin_if_outdated(now);
+    }
+
+    /// Whether the topics this member assigned by have other partitions now.
+    pub(super) fn has_led_outdated_topics(&self) -> bool {
+        let Phase::Stable(Round { led: Some(led), .. }) = &self.phase else { return false };
+        self.watch.is_fresh()
+            && led.iter().any(|(topic, count)| partitions_of(&self.watch.view, topic) != *count)
+    }
+
+    fn assign_if_known(&mut self, now: Instant) {
+        if !self.watch.is_fresh() {
+            return;
+        }
+        let Phase::Assigning { round, members, skips } = &mut self.phase else { return };
+        let (mut round, members, skips) = (round.clone(), core::mem::take(members), *skips);
+        let view = &self.watch.view;
+        let counts = self.watch.topics.iter().map(|t| (t.clone(), partitions_of(view, t)));
+        round.led = Some(counts.collect());
+        let parts = if skips {
+            // KIP-814: the coordinator keeps what it has; the leader only watches the topics.
+            probe::hit(Mark::MemberSkippedAssignment);
+            Vec::new()
+        } else {
+            parts(round.assignor, &members, view)
+        };
+        self.sync(round, parts, now);
+    }
+}
+
+fn partitions_of(view: &TopicsView, topic: &TopicName) -> usize {
+    view.topic(topic).map_or(0, |topic| topic.partitions.len())
+}
+
+/// A subscription that cannot be read wants nothing: its member alone goes without.
+fn read(metadata: &[u8]) -> Subscription {
+    Subscription::decode(metadata).unwrap_or_default()
+}
+
+/// Each member's part, in the bytes members exchange.
+fn parts(assignor: Assignor, members: &[JoinedMember], view: &TopicsView) -> Vec<(MemberId, Blob)> {
+    type Claim = (Partitions, Option<Generation>);
+    let read: Vec<(Subscription, Claim)> = members
+        .iter()
+        .map(|member| {
+            let subscription = read(&member.metadata);
+            let claim = subscription.claim(assignor);
+            (subscription, claim)
+        })
+        .collect();
+    let subscribers: Vec<_> = members
+        .iter()
+        .zip(&read)
+        .map(|(member, (subscription, (owned, generation)))| Subscriber {
+            member: &member.member,
+            instance: member.instance.as_deref(),
+            topics: &subscription.topics,
+            owned,
+            generation: *generation,
+        })
+        .collect();
+    let forgets = probe::has(Fault::LeaderForgetsToWithhold);
+    let assignor = if forgets { Assignor::Sticky } else { assignor };
+    let sets = assignor.assign(&subscribers, view);
+    let bytes = sets.into_iter().map(|partitions| {
+        Blob::from(Assignment { partitions, user_data: None }.encode(VERSION_MAX))
+    });
+    members.iter().map(|member| member.member.clone()).zip(bytes).collect()
+}
+
+/// The topics a leader assigned by, and how many partitions each had.
+pub(super) type Led = BTreeMap<TopicName, usize>;

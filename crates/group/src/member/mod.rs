@@ -1,0 +1,435 @@
+//! The member's side of the group protocols: a value that says what to send and what to tell the
+//! application.
+//!
+//! The contract is the coordinator's: inputs come by method with `now`, outputs are polled,
+//! nothing here opens a socket, reads a clock or draws entropy. A client ships it inside a task
+//! that feeds events, drains [`Member::poll`] and sleeps until [`Member::deadline`]. What a
+//! protocol demands lives in a module of its own ([`Protocol`]); the way to the coordinator,
+//! offsets and requests under way are shared by all. This module never fetches a record and knows
+//! neither wire versions nor addresses.
+
+mod classic;
+mod config;
+mod leader;
+mod link;
+mod offsets;
+mod output;
+mod request;
+mod state;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, Protocol};
+pub use link::{CallId, Lane};
+pub use offsets::{CommitFailed, OffsetsId};
+pub use output::Output;
+pub use request::{Join, PartitionOffset, Request, Sender, Sync, TopicOffsets};
+
+use crate::assign::{Handover, Partitions};
+use crate::message::{GroupError, Reply};
+use crate::probe::{self, Fault, Mark};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use link::{Backoff, Call, Calls, Link};
+use offsets::Offsets;
+use ottla_model::{Generation, Instant, MemberId, NodeId, TopicName, TopicsView};
+use state::{Phase, Then};
+use verdict::Kind;
+
+/// One member of one group.
+///
+/// # What the shell must do
+///
+/// After any input, poll until `None` and carry out the outputs in order; call
+/// [`handle_timeout`](Self::handle_timeout) at or after [`deadline`](Self::deadline). Every
+/// [`Output::Send`] ends in one [`handle_reply`](Self::handle_reply) or in a
+/// [`handle_disconnect`](Self::handle_disconnect) of its lane; late or repeated answers do no
+/// harm. Requests of one lane must go out in order on one connection. `now` never goes backward.
+///
+/// # Ownership
+///
+/// The application owns a partition from the [`Output::Assigned`] that names it until it answers
+/// an [`Output::Revoke`] that names it by [`revoked`](Self::revoked), or until an
+/// [`Output::Lost`] names it, whichever comes first. No two live members of a group own one
+/// partition at one time, provided each carries out its outputs without delay and clocks run at
+/// about the same speed: a member gives up what it owns a session timeout after it *sent* the
+/// last heartbeat that was answered, and a coordinator waits for longer than that.
+#[derive(Debug)]
+pub struct Member {
+    config: Config,
+    /// What it subscribes to, sorted.
+    topics: Vec<TopicName>,
+    watch: Watch,
+    link: Link,
+    /// Pauses for the coordinator's trouble: not known, not ready, not reachable.
+    backoff: Backoff,
+    calls: Calls,
+    phase: Phase,
+    /// Its id; empty until it was given one.
+    id: MemberId,
+    /// The last generation it knows to be part of.
+    generation: Option<Generation>,
+    /// What the application owns, partitions it is asked to give up included.
+    owned: Partitions,
+    /// What it was last assigned and when: what the eager sticky assignor goes by.
+    last_assigned: Option<(Partitions, Generation)>,
+    /// The latest send of an answered heartbeat, join or sync of this membership.
+    answered: Instant,
+    /// When the next heartbeat is due.
+    heartbeat_at: Instant,
+    /// When the next join may be sent.
+    join_at: Instant,
+    /// Why the next join is sent (KIP-800).
+    reason: &'static str,
+    offsets: Offsets,
+    outputs: VecDeque<Output>,
+}
+
+/// Which topics are watched and what is known of them.
+#[derive(Debug, Default)]
+struct Watch {
+    round: u64,
+    topics: Vec<TopicName>,
+    /// The last round that was answered.
+    seen: u64,
+    view: TopicsView,
+}
+
+impl Watch {
+    /// Whether the view speaks of everything that is watched.
+    fn is_fresh(&self) -> bool {
+        self.seen == self.round
+    }
+}
+
+impl Member {
+    /// A member that subscribes to nothing yet. `seed` jitters its pauses.
+    pub fn new(config: Config, seed: u64) -> Self {
+        Self {
+            topics: Vec::new(),
+            watch: Watch::default(),
+            link: Link::Unknown { retry_at: Instant::ZERO },
+            backoff: Backoff::new(seed),
+            calls: Calls::default(),
+            phase: Phase::Idle,
+            id: MemberId::from(""),
+            generation: None,
+            owned: Partitions::new(),
+            last_assigned: None,
+            answered: Instant::ZERO,
+            heartbeat_at: Instant::ZERO,
+            join_at: Instant::ZERO,
+            reason: "subscribed",
+            offsets: Offsets::new(seed),
+            outputs: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// Subscribes to exactly these topics, and joins if there are any. The same topics again
+    /// change nothing.
+    pub fn subscribe(&mut self, topics: impl IntoIterator<Item = TopicName>, now: Instant) {
+        let mut topics: Vec<_> = topics.into_iter().collect();
+        topics.sort_unstable();
+        topics.dedup();
+        if matches!(self.phase, Phase::Failed | Phase::Closed) || self.topics == topics {
+            return;
+        }
+        if topics.is_empty() {
+            return self.unsubscribe(now);
+        }
+        self.topics = topics;
+        self.watch_topics(core::iter::empty());
+        match &mut self.phase {
+            Phase::Idle => self.become_unjoined("subscribed", now),
+            Phase::Stable(_) => self.rejoin("the subscription changed", now),
+            // Whatever is under way sees the change when it ends.
+            _ => {}
+        }
+        self.advance(now);
+    }
+
+    /// Subscribes to nothing: gives up what it owns and leaves the group.
+    pub fn unsubscribe(&mut self, now: Instant) {
+        self.topics.clear();
+        self.leave(Then::Idle, now);
+    }
+
+    /// Gives up what it owns, leaves the group (a static member stays known to it until its
+    /// session ends) and stops for good.
+    pub fn close(&mut self, now: Instant) {
+        self.topics.clear();
+        self.leave(Then::Closed, now);
+    }
+
+    /// The application has finished with the partitions of the last [`Output::Revoke`].
+    pub fn revoked(&mut self, now: Instant) {
+        self.lapse_if_due(now);
+        if let Phase::Revoking(revoking) = &mut self.phase {
+            if !core::mem::replace(&mut revoking.is_done, true) {
+                let given_up = core::mem::take(&mut revoking.partitions);
+                self.owned = self.owned.minus(&given_up);
+            }
+            self.advance(now);
+        }
+    }
+
+    /// What is known of the topics asked for in `round` of [`Output::Watch`].
+    pub fn handle_topics(&mut self, round: u64, view: TopicsView, now: Instant) {
+        if round < self.watch.seen {
+            return;
+        }
+        self.watch.seen = round;
+        self.watch.view = view;
+        self.topics_changed(now);
+        self.advance(now);
+    }
+
+    /// The answer to [`Output::Find`]; `None` where no broker knew.
+    pub fn handle_coordinator(&mut self, call: CallId, node: Option<NodeId>, now: Instant) {
+        if !matches!(self.link, Link::Finding { call: open, .. } if open == call) {
+            return;
+        }
+        self.link = match node {
+            Some(node) => Link::Known(node),
+            None => Link::Unknown { retry_at: now + self.backoff.next(&self.config) },
+        };
+        self.advance(now);
+    }
+
+    /// The answer to a request.
+    pub fn handle_reply(&mut self, call: CallId, reply: Reply, now: Instant) {
+        self.lapse_if_due(now);
+        let Some(call) = self.calls.close(call) else { return };
+        match (call.kind, reply) {
+            (Kind::Join, Reply::Join(reply)) => self.on_joined(call, reply, now),
+            (Kind::Sync, Reply::Sync(reply)) => self.on_synced(call, reply, now),
+            (Kind::Heartbeat, Reply::Heartbeat(reply)) => self.on_heartbeat(call, reply, now),
+            (Kind::Leave, _) => self.on_left(now),
+            (Kind::Commit, Reply::Commit(reply)) => self.on_committed(call, reply, now),
+            (Kind::Fetch, Reply::FetchOffsets(reply)) => self.on_fetched(call, reply, now),
+            // An answer to another question: this coordinator is not to be trusted.
+            (kind, _) => {
+                self.fail_call(kind, now);
+                self.give_up_coordinator(now);
+            }
+        }
+        self.advance(now);
+    }
+
+    /// The connection of `lane` broke, or could not be opened (S22): whatever was on it may or may
+    /// not have been heard. Not for connections closed by [`Output::Disconnect`].
+    pub fn handle_disconnect(&mut self, lane: Lane, now: Instant) {
+        self.lapse_if_due(now);
+        // An idle side lane is closed by whoever likes to.
+        if lane == Lane::Main || self.calls.is_using(lane) {
+            self.give_up_coordinator(now);
+        }
+        self.advance(now);
+    }
+
+    /// The time of [`deadline`](Self::deadline) has come.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.lapse_if_due(now);
+        if self.calls.deadline().is_some_and(|at| at <= now) {
+            self.give_up_coordinator(now);
+        }
+        if matches!(self.link, Link::Finding { deadline, .. } if deadline <= now) {
+            self.link = Link::Unknown { retry_at: now + self.backoff.next(&self.config) };
+        }
+        self.advance(now);
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) if nothing happens before.
+    pub fn deadline(&self) -> Option<Instant> {
+        let waits_for_link = !matches!(self.link, Link::Known(_));
+        let link = match self.link {
+            Link::Unknown { retry_at } if self.needs_coordinator() => Some(retry_at),
+            Link::Finding { deadline, .. } => Some(deadline),
+            _ => None,
+        };
+        let when_linked = [self.join_due(), self.heartbeat_due(), self.offsets.due(&self.calls)];
+        let when_linked = when_linked.into_iter().flatten().filter(|_| !waits_for_link).min();
+        [link, when_linked, self.lapse_at(), self.leave_deadline(), self.calls.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Its id; empty until it was given one.
+    pub fn id(&self) -> &MemberId {
+        &self.id
+    }
+
+    /// The last generation it knows to be part of.
+    pub fn generation(&self) -> Option<Generation> {
+        self.generation
+    }
+
+    /// What the application owns.
+    pub fn owned(&self) -> &Partitions {
+        &self.owned
+    }
+
+    /// Whether it has its part of the current generation and nothing more to do.
+    pub fn is_stable(&self) -> bool {
+        matches!(self.phase, Phase::Stable(_))
+    }
+
+    /// Whether it has stopped for good.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Failed | Phase::Closed)
+    }
+}
+
+impl Member {
+    /// Does whatever can be done now: the one place that sends.
+    fn advance(&mut self, now: Instant) {
+        self.advance_revocation(now);
+        self.advance_leave(now);
+        self.find_coordinator(now);
+        if let Link::Known(node) = self.link {
+            self.advance_classic(node, now);
+            self.advance_offsets(node, now);
+        }
+    }
+
+    fn needs_coordinator(&self) -> bool {
+        let is_member = !matches!(self.phase, Phase::Idle | Phase::Failed | Phase::Closed);
+        is_member || self.offsets.is_waiting()
+    }
+
+    fn find_coordinator(&mut self, now: Instant) {
+        if matches!(self.link, Link::Unknown { retry_at } if retry_at <= now)
+            && self.needs_coordinator()
+        {
+            let call = self.calls.fresh_id();
+            self.link = Link::Finding { call, deadline: now + self.config.request_timeout };
+            self.outputs.push_back(Output::Find { call });
+        }
+    }
+
+    fn send(&mut self, node: NodeId, kind: Kind, request: Request, now: Instant) {
+        let patience = match kind {
+            // The coordinator keeps a join for as long as the slowest member may take.
+            Kind::Join | Kind::Sync => self.config.request_timeout + self.config.rebalance_timeout,
+            // S21: no answer for a session timeout is a failed coordinator.
+            Kind::Heartbeat => self.config.request_timeout.min(self.config.session_timeout),
+            Kind::Leave | Kind::Commit | Kind::Fetch => self.config.request_timeout,
+        };
+        let (id, lane) = (self.calls.fresh_id(), self.calls.lane(kind));
+        let generation = self.generation;
+        self.calls.open(Call {
+            id,
+            kind,
+            lane,
+            sent_at: now,
+            deadline: now + patience,
+            generation,
+        });
+        self.outputs.push_back(Output::Send { call: id, node, lane, request });
+    }
+
+    fn sender(&self) -> Sender {
+        Sender {
+            group: self.config.group.clone(),
+            member: self.id.clone(),
+            instance: self.config.instance.clone(),
+            generation: self.generation.unwrap_or(Generation(-1)),
+        }
+    }
+
+    /// The coordinator does not answer: nothing it was asked counts any more.
+    fn give_up_coordinator(&mut self, now: Instant) {
+        self.drop_connections(now);
+        if let Link::Known(_) = self.link {
+            self.link = Link::Unknown { retry_at: now + self.backoff.next(&self.config) };
+        }
+    }
+
+    /// Whatever is under way will have no answer.
+    fn drop_connections(&mut self, now: Instant) {
+        self.outputs.push_back(Output::Disconnect);
+        for call in self.calls.take_all() {
+            self.fail_call(call.kind, now);
+        }
+    }
+
+    /// A request will have no answer; its outcome is unknown.
+    fn fail_call(&mut self, kind: Kind, now: Instant) {
+        match kind {
+            Kind::Join => self.join_unanswered(),
+            Kind::Leave => self.on_left(now),
+            Kind::Commit => self.offsets.commit_unanswered(),
+            // These are sent again as they are, by the phase that needs them.
+            Kind::Sync | Kind::Heartbeat | Kind::Fetch => {}
+        }
+    }
+
+    /// No heartbeat was answered for a session timeout: the coordinator may have given this
+    /// member's partitions away (decision 27). What it owned is lost; the coordinator is, too.
+    /// Looked at before every other input, so that an answer that comes too late is too late.
+    fn lapse_if_due(&mut self, now: Instant) {
+        let is_due = self.lapse_at().is_some_and(|at| at <= now);
+        if !is_due || probe::has(Fault::MemberIgnoresLapse) {
+            return;
+        }
+        probe::hit(Mark::MemberSessionLapsed);
+        self.lose_membership("no heartbeat was answered for the session timeout", now);
+        self.give_up_coordinator(now);
+    }
+
+    /// When ownership ends unless a heartbeat is answered.
+    fn lapse_at(&self) -> Option<Instant> {
+        (!self.owned.is_empty()).then(|| self.answered + self.config.session_timeout)
+    }
+
+    /// Everything the application owns is gone.
+    fn lose_ownership(&mut self) {
+        self.drop_commits();
+        let lost = core::mem::take(&mut self.owned);
+        if !lost.is_empty() {
+            self.outputs.push_back(Output::Lost(lost));
+        }
+    }
+
+    /// Ends the membership with an error nothing can be done about.
+    fn fail(&mut self, error: GroupError) {
+        if error == GroupError::FencedInstanceId {
+            probe::hit(Mark::MemberFenced);
+        }
+        self.lose_ownership();
+        self.forget_membership_calls();
+        self.phase = Phase::Failed;
+        self.outputs.push_back(Output::Failed(error));
+    }
+
+    fn forget_membership_calls(&mut self) {
+        for kind in [Kind::Join, Kind::Sync, Kind::Heartbeat, Kind::Leave] {
+            self.calls.forget(kind);
+        }
+    }
+
+    /// Watches the subscription and what else the leader needs.
+    fn watch_topics(&mut self, others: impl Iterator<Item = TopicName>) {
+        let mut topics: Vec<_> = self.topics.iter().cloned().chain(others).collect();
+        topics.sort_unstable();
+        topics.dedup();
+        if topics != self.watch.topics {
+            self.watch.topics = topics.clone();
+            self.watch.round += 1;
+            self.outputs.push_back(Output::Watch { round: self.watch.round, topics });
+        }
+    }
+
+    fn handover(&self) -> Handover {
+        self.config.handover()
+    }
+}

@@ -1,0 +1,186 @@
+//! Requests a member sends, owning what they say until the shell has written them.
+
+use crate::message::{Ask, Blob, classic, offsets};
+use alloc::vec::Vec;
+use core::time::Duration;
+use ottla_model::{
+    Generation, GroupId, InstanceId, LeaderEpoch, MemberId, Offset, PartitionId, TopicId, TopicName,
+};
+
+/// One request; [`Request::ask`] shows it in the words a coordinator hears.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// Join or rejoin.
+    Join(Join),
+    /// Hand in or pick up the assignment.
+    Sync(Sync),
+    /// I am alive.
+    Heartbeat(Sender),
+    /// I go.
+    Leave(Sender, &'static str),
+    /// Store offsets.
+    Commit(Sender, Vec<TopicOffsets>),
+    /// Read offsets.
+    Fetch(GroupId, Vec<(TopicName, Vec<PartitionId>)>),
+}
+
+/// Who sends, and the generation it believes in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sender {
+    /// The group.
+    pub group: GroupId,
+    /// The member; empty where it has no id yet.
+    pub member: MemberId,
+    /// Its `group.instance.id`, if static.
+    pub instance: Option<InstanceId>,
+    /// Its generation; -1 where it has none.
+    pub generation: Generation,
+}
+
+/// A join.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Join {
+    /// Who joins; the generation is not sent.
+    pub sender: Sender,
+    /// Assignors, most wanted first, each with the member's subscription.
+    pub protocols: Vec<(&'static str, Vec<u8>)>,
+    /// Silence after which the coordinator may give it up.
+    pub session_timeout: Duration,
+    /// How long it may take to rejoin.
+    pub rebalance_timeout: Duration,
+    /// Why it joins (KIP-800).
+    pub reason: &'static str,
+}
+
+/// A sync.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sync {
+    /// Who syncs.
+    pub sender: Sender,
+    /// The assignor the group chose.
+    pub protocol: &'static str,
+    /// The leader only: each member's part.
+    pub assignments: Vec<(MemberId, Blob)>,
+}
+
+/// Offsets of one topic to be committed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TopicOffsets {
+    /// The topic.
+    pub topic: TopicName,
+    /// The id of the topic that was read; a recreated topic inherits nothing. Zero if unknown.
+    pub id: TopicId,
+    /// Its partitions.
+    pub partitions: Vec<PartitionOffset>,
+}
+
+/// One partition's offset to be committed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PartitionOffset {
+    /// The partition.
+    pub partition: PartitionId,
+    /// The next offset to read.
+    pub offset: Offset,
+    /// The leader epoch of the last record read, where known.
+    pub leader_epoch: Option<LeaderEpoch>,
+    /// The application's own note.
+    pub metadata: alloc::string::String,
+}
+
+/// The protocol type of consumers, among Connect's and others'.
+const PROTOCOL_TYPE: &str = "consumer";
+
+impl Request {
+    /// The request as a coordinator hears it.
+    pub fn ask(&self) -> Ask<'_> {
+        match self {
+            Self::Join(join) => Ask::Join(join.ask()),
+            Self::Sync(sync) => Ask::Sync(sync.ask()),
+            Self::Heartbeat(sender) => Ask::Heartbeat(classic::Heartbeat {
+                group: &sender.group,
+                generation: sender.generation,
+                member: &sender.member,
+                instance: sender.instance.as_deref(),
+            }),
+            Self::Leave(sender, reason) => Ask::Leave(sender.leave(reason)),
+            Self::Commit(sender, topics) => Ask::Commit(sender.commit(topics)),
+            Self::Fetch(group, topics) => Ask::FetchOffsets(offsets::Fetch {
+                group,
+                // A classic reader claims no membership; its commits are what is fenced.
+                member: None,
+                topics: Some(
+                    topics.iter().map(|(name, ids)| (name.as_str(), ids.clone())).collect(),
+                ),
+            }),
+        }
+    }
+}
+
+impl Join {
+    fn ask(&self) -> classic::Join<'_> {
+        classic::Join {
+            group: &self.sender.group,
+            member: &self.sender.member,
+            instance: self.sender.instance.as_deref(),
+            protocol_type: PROTOCOL_TYPE,
+            protocols: self
+                .protocols
+                .iter()
+                .map(|(name, metadata)| classic::Protocol { name, metadata })
+                .collect(),
+            session_timeout: self.session_timeout,
+            rebalance_timeout: self.rebalance_timeout,
+            requires_known_id: true,
+            can_skip_assignment: true,
+            reason: Some(self.reason),
+        }
+    }
+}
+
+impl Sync {
+    fn ask(&self) -> classic::Sync<'_> {
+        classic::Sync {
+            group: &self.sender.group,
+            generation: self.sender.generation,
+            member: &self.sender.member,
+            instance: self.sender.instance.as_deref(),
+            protocol_type: Some(PROTOCOL_TYPE),
+            protocol: Some(self.protocol),
+            assignments: self.assignments.iter().map(|(id, part)| (id.as_str(), &**part)).collect(),
+        }
+    }
+}
+
+impl Sender {
+    fn leave<'a>(&'a self, reason: &'a str) -> classic::Leave<'a> {
+        let leaver = classic::Leaver {
+            member: &self.member,
+            instance: self.instance.as_deref(),
+            reason: Some(reason),
+        };
+        classic::Leave { group: &self.group, members: alloc::vec![leaver] }
+    }
+
+    fn commit<'a>(&'a self, topics: &'a [TopicOffsets]) -> offsets::Commit<'a> {
+        offsets::Commit {
+            group: &self.group,
+            generation: self.generation,
+            member: &self.member,
+            instance: self.instance.as_deref(),
+            retention: None,
+            topics: topics.iter().map(TopicOffsets::ask).collect(),
+        }
+    }
+}
+
+impl TopicOffsets {
+    fn ask(&self) -> offsets::CommitTopic<'_> {
+        let partitions = self.partitions.iter().map(|item| offsets::CommitPartition {
+            partition: item.partition,
+            offset: item.offset,
+            leader_epoch: item.leader_epoch,
+            metadata: &item.metadata,
+        });
+        offsets::CommitTopic { topic: &self.topic, id: self.id, partitions: partitions.collect() }
+    }
+}
