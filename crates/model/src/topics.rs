@@ -34,12 +34,7 @@ pub struct Partition {
 impl TopicsView {
     /// The view of exactly these topics.
     pub fn new(topics: impl IntoIterator<Item = Topic>) -> Self {
-        let mut view = Self::default();
-        for topic in topics {
-            view.names.insert(topic.id, topic.name.clone());
-            view.by_name.insert(topic.name.clone(), Arc::new(topic));
-        }
-        view
+        topics.into_iter().map(Arc::new).collect()
     }
 
     /// The topic of this name.
@@ -55,6 +50,18 @@ impl TopicsView {
     /// Every topic, in the order of their names.
     pub fn topics(&self) -> impl Iterator<Item = &Topic> {
         self.by_name.values().map(|topic| &**topic)
+    }
+}
+
+impl FromIterator<Arc<Topic>> for TopicsView {
+    /// The view of exactly these topics, sharing them with older views.
+    fn from_iter<I: IntoIterator<Item = Arc<Topic>>>(topics: I) -> Self {
+        let mut view = Self::default();
+        for topic in topics {
+            view.names.insert(topic.id, topic.name.clone());
+            view.by_name.insert(topic.name.clone(), topic);
+        }
+        view
     }
 }
 
