@@ -1,0 +1,245 @@
+//! Reading settings from a file's text, the environment and flags, and taking addresses apart.
+//!
+//! Opens no file and reads no environment itself: the caller hands both in.
+
+use super::{Config, SETTINGS, Setting};
+use std::fmt;
+use thiserror::Error;
+
+/// Where a setting's value came from; later ones win.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// Nobody set it.
+    Default,
+    /// The configuration file.
+    File,
+    /// An `OTTLA_*` environment variable.
+    Environment,
+    /// The command line.
+    Flag,
+}
+
+/// A configuration that cannot be used; the operator must change it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// The file is not TOML.
+    #[error("the configuration file is not valid TOML: {0}")]
+    NotToml(String),
+    /// There is no such setting.
+    #[error("there is no setting '{name}' ({source_}); did you mean '{nearest}'?")]
+    UnknownName {
+        /// What was given.
+        name: String,
+        /// Where.
+        source_: Source,
+        /// The known setting most like it.
+        nearest: &'static str,
+    },
+    /// The setting exists and its value does not fit.
+    #[error("{name} = {value:?} ({source_}): {problem}")]
+    BadValue {
+        /// The setting.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// Where.
+        source_: Source,
+        /// What would have been right.
+        problem: String,
+    },
+    /// A listener, or what one advertises, makes no sense.
+    #[error("{0}")]
+    BadListener(String),
+}
+
+/// A host and a port, the host without brackets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPort {
+    /// A name or an address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+/// One listener as configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenerSpec {
+    /// Its name.
+    pub name: String,
+    /// Where to bind.
+    pub bind: HostPort,
+    /// What to advertise; `None` for the bound address.
+    pub advertise: Option<HostPort>,
+}
+
+impl Config {
+    /// Takes over a file's settings. Names may be written quoted (`"num.partitions" = 3`) or
+    /// dotted (`num.partitions = 3`).
+    ///
+    /// # Errors
+    /// The text is not TOML, a name is unknown or a value does not fit.
+    pub fn apply_toml(&mut self, text: &str) -> Result<(), ConfigError> {
+        let table: toml::Table = text
+            .parse()
+            .map_err(|error: toml::de::Error| ConfigError::NotToml(error.to_string()))?;
+        let mut flat = Vec::new();
+        flatten("", &table, &mut flat);
+        for (name, value) in flat {
+            self.set(&name, &value, Source::File)?;
+        }
+        Ok(())
+    }
+
+    /// Takes over the `OTTLA_*` variables among `variables`: `OTTLA_NUM_PARTITIONS` is
+    /// `num.partitions`. Those the command line reads itself are left alone.
+    ///
+    /// # Errors
+    /// A name is unknown or a value does not fit.
+    pub fn apply_environment(
+        &mut self,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<(), ConfigError> {
+        for (name, value) in variables {
+            let Some(rest) = name.strip_prefix(ENV_PREFIX) else { continue };
+            if !ENV_OF_THE_COMMAND_LINE.contains(&rest) {
+                let name = rest.to_ascii_lowercase().replace('_', ".");
+                self.set(&name, &value, Source::Environment)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets one value.
+    ///
+    /// # Errors
+    /// The name is unknown or the value does not fit.
+    pub fn set(&mut self, name: &str, value: &str, source: Source) -> Result<(), ConfigError> {
+        let Some(setting) = setting(name) else {
+            let (name, nearest) = (name.into(), nearest(name));
+            return Err(ConfigError::UnknownName { name, source_: source, nearest });
+        };
+        (setting.set)(self, value.trim()).map_err(|problem| ConfigError::BadValue {
+            name: setting.name,
+            value: value.into(),
+            source_: source,
+            problem,
+        })?;
+        self.sources.insert(setting.name, source);
+        Ok(())
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Default => "default",
+            Self::File => "from the configuration file",
+            Self::Environment => "from the environment",
+            Self::Flag => "from the command line",
+        })
+    }
+}
+
+impl std::str::FromStr for HostPort {
+    type Err = String;
+
+    /// Reads `host:port`; an IPv6 address stands in brackets.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is not HOST:PORT");
+        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        if bare.is_none() && host.contains(':') {
+            return Err(format!("'{text}': an IPv6 address stands in brackets"));
+        }
+        let host = bare.unwrap_or(host);
+        let port = port.parse().map_err(|_| wrong())?;
+        // As Kafka has it, an empty host means every address there is.
+        let host = if host.is_empty() { "0.0.0.0" } else { host };
+        Ok(Self { host: host.into(), port })
+    }
+}
+
+pub(super) fn listener_specs(
+    listeners: &str,
+    advertised: &str,
+) -> Result<Vec<ListenerSpec>, ConfigError> {
+    let mut specs: Vec<ListenerSpec> = Vec::new();
+    for (name, bind) in named_addresses(listeners)? {
+        if specs.iter().any(|spec| spec.name == name) {
+            return Err(bad_listener(format!("two listeners are named {name}")));
+        }
+        specs.push(ListenerSpec { name, bind, advertise: None });
+    }
+    if specs.is_empty() {
+        return Err(bad_listener("listeners is empty: nobody could connect".into()));
+    }
+    for (name, address) in named_addresses(advertised)? {
+        let spec = specs.iter_mut().find(|spec| spec.name == name).ok_or_else(|| {
+            bad_listener(format!("advertised.listeners names {name}, which is no listener"))
+        })?;
+        spec.advertise = Some(address);
+    }
+    Ok(specs)
+}
+
+fn named_addresses(list: &str) -> Result<Vec<(String, HostPort)>, ConfigError> {
+    let entries = list.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    entries
+        .map(|entry| {
+            let (name, address) = entry.split_once("://").unwrap_or((DEFAULT_LISTENER, entry));
+            Ok((name.to_ascii_uppercase(), address.parse().map_err(bad_listener)?))
+        })
+        .collect()
+}
+
+fn bad_listener(problem: String) -> ConfigError {
+    ConfigError::BadListener(problem)
+}
+
+/// The setting of this name.
+pub(super) fn setting(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.name == name)
+}
+
+fn nearest(name: &str) -> &'static str {
+    let by_distance = |setting: &&Setting| distance(name, setting.name);
+    SETTINGS.iter().min_by_key(by_distance).map_or("", |setting| setting.name)
+}
+
+/// Levenshtein's edit distance, one row at a time.
+fn distance(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (index, byte) in from.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
+        for (column, other) in to.bytes().enumerate() {
+            let swap = diagonal + usize::from(byte != other);
+            diagonal = row[column + 1];
+            row[column + 1] = swap.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+fn flatten(prefix: &str, table: &toml::Table, into: &mut Vec<(String, String)>) {
+    for (key, value) in table {
+        let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value {
+            toml::Value::Table(inner) => flatten(&name, inner, into),
+            toml::Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(plain).collect();
+                into.push((name, items.join(",")));
+            }
+            other => into.push((name, plain(other))),
+        }
+    }
+}
+
+fn plain(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), Into::into)
+}
+
+/// What a listener without a name is called, as in Kafka.
+const DEFAULT_LISTENER: &str = "PLAINTEXT";
+const ENV_PREFIX: &str = "OTTLA_";
+/// Variables that say something to the command line, not to the broker.
+const ENV_OF_THE_COMMAND_LINE: [&str; 3] = ["BROKERS", "CONFIG", "TRACE"];

@@ -1,0 +1,85 @@
+//! Every setting of the broker: name, type, default, bounds, documentation, source.
+//!
+//! One table makes them all. A value comes from a flag, else the environment, else the file, else
+//! the default; each knows which. An unknown name is an error that names the nearest known one.
+//! Settings of a topic live with the topic; the `log.*` settings here are their defaults.
+
+mod load;
+mod table;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use load::{ConfigError, HostPort, ListenerSpec, Source};
+pub use table::Setting;
+pub use value::{Durability, Kind};
+
+use std::time::Duration;
+use table::settings;
+use value::Value;
+
+settings! {
+    /// The id of this broker. It is part of the data directory's identity: changing it later is
+    /// refused.
+    kafka node_id "node.id": i32 = 1, 0..=i32::MAX;
+
+    /// Where to listen: one or more `NAME://HOST:PORT`, separated by commas. A lone `HOST:PORT` is
+    /// a listener named PLAINTEXT. Port 0 picks a free port. IPv6 addresses stand in brackets.
+    kafka listeners "listeners": String = "PLAINTEXT://127.0.0.1:9092".into(), ();
+
+    /// What clients of each listener are told to connect to, as `NAME://HOST:PORT` for the
+    /// listeners that need it. A listener not named here advertises the address it is bound to.
+    kafka advertised_listeners "advertised.listeners": String = String::new(), ();
+
+    /// The directory that holds all data. One broker at a time may use it.
+    kafka log_dirs "log.dirs": String = "./ottla-data".into(), ();
+
+    /// Where to serve `/metrics`, `/healthz` and `/readyz`. Empty for nowhere.
+    ours http_listen "http.listen": String = "127.0.0.1:9644".into(), ();
+
+    /// What an acknowledged write has survived. `fsync`: it is on stable storage and survives
+    /// power loss; concurrent writers share one sync. `page-cache`: it is in the operating
+    /// system's memory, as in Kafka, and survives the process but not the machine.
+    ours durability "durability": Durability = Durability::Fsync, ();
+
+    /// The largest request a client may send, in bytes.
+    kafka socket_request_max_bytes "socket.request.max.bytes": usize = 104_857_600, 1_024..=1 << 30;
+
+    /// A connection without a request for this long is closed.
+    kafka connections_max_idle "connections.max.idle.ms": Duration = Duration::from_mins(10),
+        1_000..=u64::from(u32::MAX);
+
+    /// The most connections at any time; more are closed at once.
+    kafka max_connections "max.connections": usize = 10_000, 1..=1_000_000;
+
+    /// The most connections from one address at any time; more are closed at once.
+    kafka max_connections_per_ip "max.connections.per.ip": usize = 10_000, 1..=1_000_000;
+
+    /// The most requests of one connection that are decided and not answered yet; beyond it the
+    /// connection is not read until answers have left.
+    ours connection_in_flight_requests_max "connection.in.flight.requests.max": usize = 128,
+        1..=10_000;
+
+    /// How long a peer may take to send a request it has begun, or to take the replies it is
+    /// owed, before it is cut; each 16 KiB on the way add a second.
+    ours connection_transfer_grace "connection.transfer.grace.ms": Duration =
+        Duration::from_secs(30), 100..=3_600_000;
+
+    /// How long a shutdown waits for what is in flight.
+    ours shutdown_grace "shutdown.grace.ms": Duration = Duration::from_secs(10), 0..=600_000;
+}
+
+impl Config {
+    /// The listeners with what each advertises.
+    ///
+    /// # Errors
+    /// A listener does not parse, is named twice, or is advertised without existing.
+    pub fn listener_specs(&self) -> Result<Vec<ListenerSpec>, ConfigError> {
+        load::listener_specs(&self.listeners, &self.advertised_listeners)
+    }
+
+    /// Where a setting's value came from.
+    pub fn source(&self, name: &str) -> Source {
+        self.sources.get(name).copied().unwrap_or(Source::Default)
+    }
+}

@@ -1,0 +1,80 @@
+//! Settings are read, refused and documented.
+
+use super::*;
+
+fn with(text: &str) -> Result<Config, ConfigError> {
+    let mut config = Config::default();
+    config.apply_toml(text)?;
+    Ok(config)
+}
+
+/// Decision 5: every default must pass its own bounds, and text and value must be one.
+#[test]
+fn every_default_survives_being_shown_and_read() {
+    for setting in SETTINGS {
+        let mut config = Config::default();
+        let shown = setting.value(&config);
+        config.set(setting.name, &shown, Source::Flag).expect(setting.name);
+        assert_eq!(setting.value(&config), shown, "{}", setting.name);
+        assert_eq!(config.source(setting.name), Source::Flag);
+        assert!(!setting.doc.trim().is_empty());
+    }
+}
+
+#[test]
+fn quoted_and_dotted_names_are_the_same() {
+    for text in ["\"node.id\" = 7", "node.id = 7", "[node]\nid = 7"] {
+        let config = with(text).expect(text);
+        assert_eq!((config.node_id, config.source("node.id")), (7, Source::File));
+    }
+}
+
+#[test]
+fn the_environment_wins_over_the_file() {
+    let mut config = with("node.id = 7").expect("valid");
+    let variables = [("OTTLA_NODE_ID", "8"), ("OTTLA_BROKERS", "x"), ("HOME", "/")];
+    let variables = variables.map(|(name, value)| (name.to_string(), value.to_string()));
+    config.apply_environment(variables).expect("valid");
+    assert_eq!((config.node_id, config.source("node.id")), (8, Source::Environment));
+}
+
+#[test]
+fn an_unknown_name_is_refused_with_its_nearest_neighbour() {
+    let error = with("max.conections = 3").expect_err("no such setting");
+    assert!(error.to_string().contains("did you mean 'max.connections'"), "{error}");
+}
+
+#[test]
+fn a_value_out_of_bounds_is_refused_with_the_bounds() {
+    let error = with("max.connections = 0").expect_err("too small");
+    assert!(error.to_string().contains("1 to 1000000"), "{error}");
+}
+
+#[test]
+fn listeners_carry_names_and_their_own_advertised_addresses() {
+    let config = with(
+        "listeners = 'INSIDE://0.0.0.0:9092, outside://[::1]:0'\n\
+         advertised.listeners = 'OUTSIDE://broker.example:19092'",
+    )
+    .expect("valid");
+    let specs = config.listener_specs().expect("valid");
+    let address = |host: &str, port| HostPort { host: host.into(), port };
+    assert_eq!(specs[0].bind, address("0.0.0.0", 9092));
+    assert_eq!(specs[0].advertise, None);
+    assert_eq!((specs[1].name.as_str(), &specs[1].bind), ("OUTSIDE", &address("::1", 0)));
+    assert_eq!(specs[1].advertise, Some(address("broker.example", 19092)));
+}
+
+#[test]
+fn senseless_listeners_are_refused() {
+    for text in [
+        "listeners = ''",
+        "listeners = 'nowhere'",
+        "listeners = '::1:9092'",
+        "listeners = 'A://h:1,A://h:2'",
+        "advertised.listeners = 'B://h:1'",
+    ] {
+        let config = with(text).expect("a string is a string");
+        assert!(config.listener_specs().is_err(), "{text}");
+    }
+}

@@ -1,0 +1,171 @@
+//! The types a setting can have: how each is read from text, shown, bounded and documented.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// A type of setting.
+pub(super) trait Value: Sized {
+    /// What the setting may be, beyond its type; for numbers a range.
+    type Bounds;
+    /// The type in the words of Kafka's documentation and of DescribeConfigs.
+    const KIND: Kind;
+    /// Reads it, or says what would have been right.
+    fn parse(text: &str, bounds: &Self::Bounds) -> Result<Self, String>;
+    /// The text that [`Value::parse`] turns into this value.
+    fn show(&self) -> String;
+    /// The bounds in a reader's words; empty where there are none.
+    fn explain(bounds: &Self::Bounds) -> String;
+}
+
+/// A setting's type as DescribeConfigs names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Boolean,
+    /// Text.
+    String,
+    /// A 32-bit number.
+    Int,
+    /// A 64-bit number; times are of this kind, in the unit their name ends with.
+    Long,
+    /// A number with a fraction.
+    Double,
+    /// Several texts, separated by commas.
+    List,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Boolean => "boolean",
+            Self::String => "string",
+            Self::Int => "int",
+            Self::Long => "long",
+            Self::Double => "double",
+            Self::List => "list",
+        })
+    }
+}
+
+impl Value for bool {
+    type Bounds = ();
+    const KIND: Kind = Kind::Boolean;
+
+    fn parse(text: &str, (): &()) -> Result<Self, String> {
+        text.parse().map_err(|_| "must be true or false".into())
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+
+    fn explain((): &()) -> String {
+        String::new()
+    }
+}
+
+impl Value for String {
+    type Bounds = ();
+    const KIND: Kind = Kind::String;
+
+    fn parse(text: &str, (): &()) -> Result<Self, String> {
+        Ok(text.into())
+    }
+
+    fn show(&self) -> String {
+        self.clone()
+    }
+
+    fn explain((): &()) -> String {
+        String::new()
+    }
+}
+
+macro_rules! number {
+    ($type:ty, $kind:expr) => {
+        impl Value for $type {
+            type Bounds = RangeInclusive<$type>;
+            const KIND: Kind = $kind;
+
+            fn parse(text: &str, bounds: &Self::Bounds) -> Result<Self, String> {
+                match text.parse() {
+                    Ok(number) if bounds.contains(&number) => Ok(number),
+                    _ => Err(format!("must be a number, {}", Self::explain(bounds))),
+                }
+            }
+
+            fn show(&self) -> String {
+                self.to_string()
+            }
+
+            fn explain(bounds: &Self::Bounds) -> String {
+                match (bounds.start(), bounds.end()) {
+                    (min, max) if *max == <$type>::MAX => format!("at least {min}"),
+                    (min, max) => format!("{min} to {max}"),
+                }
+            }
+        }
+    };
+}
+
+number!(i32, Kind::Int);
+number!(i64, Kind::Long);
+number!(usize, Kind::Long);
+number!(f64, Kind::Double);
+
+/// Times are whole milliseconds in text.
+impl Value for Duration {
+    type Bounds = RangeInclusive<u64>;
+    const KIND: Kind = Kind::Long;
+
+    fn parse(text: &str, bounds: &Self::Bounds) -> Result<Self, String> {
+        match text.parse() {
+            Ok(millis) if bounds.contains(&millis) => Ok(Self::from_millis(millis)),
+            _ => Err(format!("must be a time in milliseconds, {}", Self::explain(bounds))),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.as_millis().to_string()
+    }
+
+    fn explain(bounds: &Self::Bounds) -> String {
+        format!("{} to {}", bounds.start(), bounds.end())
+    }
+}
+
+/// What an acknowledged write has survived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// It is on stable storage: it survives power loss.
+    #[default]
+    Fsync,
+    /// It is in the operating system's memory, as in Kafka: it survives the process only.
+    PageCache,
+}
+
+impl Value for Durability {
+    type Bounds = ();
+    const KIND: Kind = Kind::String;
+
+    fn parse(text: &str, (): &()) -> Result<Self, String> {
+        match text {
+            "fsync" => Ok(Self::Fsync),
+            "page-cache" => Ok(Self::PageCache),
+            _ => Err("must be fsync or page-cache".into()),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::Fsync => "fsync",
+            Self::PageCache => "page-cache",
+        }
+        .into()
+    }
+
+    fn explain((): &()) -> String {
+        "fsync or page-cache".into()
+    }
+}
