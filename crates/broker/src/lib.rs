@@ -1,1 +1,16 @@
 //! The broker: listeners, connections, API handlers, shard drivers, metrics.
+//!
+//! This is where tokio, clocks and threads live. It moves bytes and time between clients, logs and
+//! coordinator shards, and keeps bounds and order. Invariant: it contains no rule of a group
+//! protocol, no codec and no file format; it prints nothing and reads no environment.
+
+mod api;
+mod broker;
+mod clock;
+pub mod config;
+mod metrics;
+mod net;
+mod server;
+
+pub use net::Listener;
+pub use server::{Server, StartError};

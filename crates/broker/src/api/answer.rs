@@ -1,0 +1,112 @@
+//! What a handler is given, and what it may hand back.
+
+use crate::broker::Broker;
+use crate::net::Session;
+use ottla_model::Now;
+use ottla_wire::{ApiKey, EncodeError, ErrorCode, Message, Output, frame};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// One request's surroundings.
+pub(crate) struct Context<'a> {
+    /// The broker.
+    pub(crate) broker: &'a Arc<Broker>,
+    /// The connection it came on.
+    pub(crate) session: &'a mut Session,
+    /// The client id of the request's header; empty where it sent none.
+    pub(crate) client_id: &'a str,
+    /// When it arrived.
+    pub(crate) now: Now,
+    /// How to address the reply.
+    pub(crate) to: ReplyTo,
+    /// The connection's buffer for encoding.
+    pub(super) scratch: &'a mut Vec<u8>,
+}
+
+/// Addresses a reply: which request it answers and in which version.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReplyTo {
+    /// The API.
+    pub(crate) key: ApiKey,
+    /// The version of request and reply.
+    pub(crate) version: i16,
+    /// The client's number for the request.
+    pub(crate) correlation_id: i32,
+}
+
+/// An encoded reply with its length prefix, or the reason why its version cannot carry it.
+pub(crate) type Reply = Result<Output, EncodeError>;
+
+/// A reply that is waited for. The decision is taken; the future owns all it needs.
+pub(crate) type Later = Pin<Box<dyn Future<Output = Reply> + Send>>;
+
+/// What a handler hands back.
+pub(crate) enum Answer {
+    /// The reply.
+    Now(Reply),
+    /// The reply, once something has happened.
+    Later(Later),
+    /// The same, held back on purpose: whoever holds it wants to know if another request waits.
+    Held(Later, Held),
+    /// No reply was asked for (Produce with acks=0).
+    Silent,
+}
+
+/// Tells the holder of a reply that another request waits behind it on the same connection.
+pub(crate) struct Held(Box<dyn FnOnce() + Send>);
+
+impl Context<'_> {
+    /// The version asked for.
+    pub(crate) fn version(&self) -> i16 {
+        self.to.version
+    }
+
+    /// Answers at once.
+    pub(crate) fn reply<'m>(&mut self, response: &impl Message<'m>) -> Answer {
+        Answer::Now(self.to.encode_into(response, std::mem::take(self.scratch)))
+    }
+
+    /// Counts an error that goes into the reply; [`ErrorCode::None`] counts nothing.
+    pub(crate) fn count(&self, code: ErrorCode) -> ErrorCode {
+        self.broker.metrics.errors.count(self.to.key, code);
+        code
+    }
+}
+
+impl ReplyTo {
+    /// Encodes a reply: length, header, body.
+    pub(crate) fn encode<'m>(self, response: &impl Message<'m>) -> Reply {
+        self.encode_into(response, Vec::new())
+    }
+
+    fn encode_into<'m>(self, response: &impl Message<'m>, buffer: Vec<u8>) -> Reply {
+        let mut out = Output::reusing(buffer);
+        frame::write_response(&mut out, self.key, self.version, self.correlation_id, response)?;
+        Ok(out)
+    }
+}
+
+impl Held {
+    /// Calls `told` if another request comes to wait behind.
+    pub(crate) fn new(told: impl FnOnce() + Send + 'static) -> Self {
+        Self(Box::new(told))
+    }
+
+    /// Another request waits behind.
+    pub(crate) fn someone_waits(self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Now(_) => "Now",
+            Self::Later(_) => "Later",
+            Self::Held(..) => "Held",
+            Self::Silent => "Silent",
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! From the bytes of one request to its handler: header, version, body, call.
+//!
+//! [`handle`] is the one place that ties keys to handlers; which keys and versions are served is
+//! the wire crate's table, which ApiVersions and the compatibility page read too.
+
+use super::{Answer, Context, ReplyTo, k18_api_versions};
+use crate::broker::Broker;
+use crate::net::Session;
+use ottla_model::Now;
+use ottla_wire::header::RequestHeader;
+use ottla_wire::{Api, ApiKey, DecodeError, Message, Reader};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Why a request's connection is closed instead of answered. The peer is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum Cut {
+    /// No request can begin like this.
+    #[error("not a request: key {key}, version {version}")]
+    NotARequest {
+        /// Where the key would be.
+        key: i16,
+        /// Where the version would be.
+        version: i16,
+    },
+    /// The header cannot be read, or names no API.
+    #[error("malformed header: {0}")]
+    Header(DecodeError),
+    /// A key or version that ApiVersions does not name.
+    #[error("{key} version {version} is not served here")]
+    NotServed {
+        /// The API.
+        key: ApiKey,
+        /// What was asked for.
+        version: i16,
+    },
+    /// The body cannot be read.
+    #[error("malformed {key} version {version}: {error}")]
+    Body {
+        /// The API.
+        key: ApiKey,
+        /// The version it claims to have.
+        version: i16,
+        /// What is wrong with it.
+        error: DecodeError,
+    },
+}
+
+/// Handles one request; `body` is its frame without the length. Says also which API it was.
+///
+/// # Errors
+/// The connection must be closed.
+pub(crate) fn dispatch(
+    broker: &Arc<Broker>,
+    session: &mut Session,
+    now: Now,
+    scratch: &mut Vec<u8>,
+    body: &[u8],
+) -> Result<(ApiKey, Answer), Cut> {
+    let mut reader = Reader::new(body);
+    let header = RequestHeader::decode(&mut reader).map_err(Cut::Header)?;
+    let RequestHeader { key, version, correlation_id, client_id } = header;
+    let to = ReplyTo { key, version, correlation_id };
+    let client_id = client_id.unwrap_or_default();
+    let mut cx = Context { broker, session, client_id, now, to, scratch };
+    if !header.is_accepted() || !key.api().served {
+        if key == ApiKey::ApiVersions {
+            return Ok((key, k18_api_versions::refuse_version(&mut cx)));
+        }
+        return Err(Cut::NotServed { key, version });
+    }
+    Ok((key, handle(&mut cx, &mut reader)?))
+}
+
+/// Whether the beginning of a connection's first request, as far as it has arrived, can be one.
+///
+/// # Errors
+/// It cannot.
+pub(crate) fn check_greeting(start: &[u8]) -> Result<(), Cut> {
+    let mut reader = Reader::new(start);
+    let (Ok(key), Ok(version)) = (reader.i16(""), reader.i16("")) else { return Ok(()) };
+    match Api::from_number(key) {
+        Some(api) if api.served && api.accepted.contains(version) => Ok(()),
+        _ => Err(Cut::NotARequest { key, version }),
+    }
+}
+
+/// Calls the handler of the request's key.
+macro_rules! handlers {
+    ($cx:ident, $reader:ident, $($key:ident => $handler:path,)+) => {
+        match $cx.to.key {
+            $( ApiKey::$key => {
+                let request = body($cx.to, $reader)?;
+                Ok($handler($cx, request))
+            } )+
+            key => Err(Cut::NotServed { key, version: $cx.to.version }),
+        }
+    };
+}
+
+fn handle(cx: &mut Context<'_>, reader: &mut Reader<'_>) -> Result<Answer, Cut> {
+    handlers! { cx, reader,
+        ApiVersions => k18_api_versions::handle,
+    }
+}
+
+fn body<'a, M: Message<'a>>(to: ReplyTo, reader: &mut Reader<'a>) -> Result<M, Cut> {
+    let ReplyTo { key, version, .. } = to;
+    let decoded = M::decode(reader, version).and_then(|request| {
+        reader.finish(M::NAME)?;
+        Ok(request)
+    });
+    decoded.map_err(|error| Cut::Body { key, version, error })
+}

@@ -1,0 +1,74 @@
+//! Key 18, ApiVersions, versions 0-5: what the broker speaks.
+//!
+//! - v1 adds the throttle time, v2 changes nothing.
+//! - v3 (KIP-511) takes the client software's name and version, and tells features (KIP-584).
+//! - v4 allows features whose lowest version is 0 (KIP-1022).
+//! - v5 lets the client name the cluster and node it expects (KIP-1242).
+//!
+//! A version we do not know is answered in version 0 with UNSUPPORTED_VERSION and the versions we
+//! do know, so that the client can try again. The response header is the old one in every
+//! version.
+
+use super::{Answer, Context};
+use ottla_wire::generated::api_versions_response::ApiVersion;
+use ottla_wire::generated::{ApiVersionsRequest, ApiVersionsResponse};
+use ottla_wire::{APIS, Api, ApiKey, ErrorCode};
+
+/// Answers with the table; remembers who asked.
+pub(super) fn handle(cx: &mut Context<'_>, request: ApiVersionsRequest<'_>) -> Answer {
+    if cx.version() >= 3 {
+        let (name, version) = (request.client_software_name, request.client_software_version);
+        if !is_software_name(name) || !is_software_name(version) {
+            return refuse(cx, ErrorCode::InvalidRequest);
+        }
+        cx.session.software = Some((name.into(), version.into()));
+    }
+    let api_keys = APIS.iter().filter(|api| api.served).map(line).collect();
+    cx.reply(&ApiVersionsResponse { api_keys, ..Default::default() })
+}
+
+/// Answers a version we do not know.
+pub(super) fn refuse_version(cx: &mut Context<'_>) -> Answer {
+    cx.to.version = 0;
+    refuse(cx, ErrorCode::UnsupportedVersion)
+}
+
+fn refuse(cx: &mut Context<'_>, code: ErrorCode) -> Answer {
+    let error_code = cx.count(code).number();
+    let api_keys = vec![line(ApiKey::ApiVersions.api())];
+    cx.reply(&ApiVersionsResponse { error_code, api_keys, ..Default::default() })
+}
+
+fn line(api: &Api) -> ApiVersion {
+    let (min_version, max_version) = (api.advertised.min, api.advertised.max);
+    ApiVersion { api_key: api.key.number(), min_version, max_version }
+}
+
+/// KIP-511: letters, digits, dots and dashes, neither first nor last a dot or dash. Bounded,
+/// because the name is kept.
+fn is_software_name(text: &str) -> bool {
+    let outer = |byte: &u8| byte.is_ascii_alphanumeric();
+    let bytes = text.as_bytes();
+    bytes.len() <= SOFTWARE_NAME_BYTES_MAX
+        && bytes.first().is_some_and(outer)
+        && bytes.last().is_some_and(outer)
+        && bytes.iter().all(|byte| outer(byte) || matches!(byte, b'-' | b'.'))
+}
+
+const SOFTWARE_NAME_BYTES_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// KIP-511, with the example names of librdkafka and franz-go among the good ones.
+    #[test]
+    fn software_names_are_checked() {
+        for good in ["librdkafka", "apache-kafka-java", "kgo", "2.8.0", "a", "v1.20.6-11"] {
+            assert!(is_software_name(good), "{good}");
+        }
+        for bad in ["", "-a", "a-", ".", "a b", "ä", &"x".repeat(257)] {
+            assert!(!is_software_name(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! One file per API key, and what they share: the request's context, the shapes an answer can
+//! have, the table from key to handler, the one map from our errors to Kafka's codes.
+//!
+//! A handler is a plain function. It runs when its request's turn has come, takes its decisions
+//! before it returns, and hands back the reply, or a future of the reply that only waits. It
+//! encodes the reply itself, in the version that was asked. Rules of groups, logs and topics live
+//! below; this module translates.
+
+mod answer;
+mod dispatch;
+mod error_map;
+
+mod k18_api_versions;
+
+pub(crate) use answer::{Answer, Context, Held, Later, Reply, ReplyTo};
+pub(crate) use dispatch::{Cut, check_greeting, dispatch};

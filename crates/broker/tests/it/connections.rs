@@ -1,0 +1,126 @@
+//! Connections: order, bounds, time limits, hostile peers, drain.
+
+use crate::harness::{Client, TestBroker};
+use ottla_wire::ApiKey;
+use ottla_wire::generated::{ApiVersionsRequest, ApiVersionsResponse};
+use std::time::Duration;
+
+fn ask_anything(client: &mut Client) {
+    let answer = client.ask(0, &ApiVersionsRequest::default());
+    assert_eq!(answer.read::<ApiVersionsResponse<'_>>().error_code, 0);
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order() {
+    let broker = TestBroker::with(&[("connection.in.flight.requests.max", "4")]);
+    let mut client = broker.connect();
+    for _ in 0..100 {
+        client.send(0, &ApiVersionsRequest::default());
+    }
+    for wanted in 1..=100 {
+        assert_eq!(client.receive(ApiKey::ApiVersions, 0).correlation_id(), wanted);
+    }
+}
+
+/// A request may arrive in any number of pieces.
+#[test]
+fn a_request_in_single_bytes_is_understood() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    for byte in [0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 5, 0xff, 0xff] {
+        client.send_raw(&[byte]);
+        std::thread::yield_now();
+    }
+    assert_eq!(client.receive(ApiKey::ApiVersions, 0).correlation_id(), 5);
+}
+
+/// Hostile bytes close their own connection and touch no other.
+#[test]
+fn malformed_bytes_close_their_connection_only() {
+    let broker = TestBroker::start();
+    let mut bystander = broker.connect();
+    for bytes in [
+        &b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..],
+        &[0xff; 64],
+        &[0, 0, 0, 0],
+        &[0x7f, 0xff, 0xff, 0xff, 0, 18, 0, 0],
+        // Metadata version 0 with an array of 2^31 - 1 topics.
+        &[0, 0, 0, 14, 0, 3, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff],
+        // A key nobody has, a version nobody has.
+        &[0, 0, 0, 10, 0x70, 0, 0, 0, 0, 0, 0, 1, 0xff, 0xff],
+        &[0, 0, 0, 10, 0, 3, 0x70, 0, 0, 0, 0, 1, 0xff, 0xff],
+        // ApiVersions with a byte too many.
+        &[0, 0, 0, 11, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 9],
+    ] {
+        let mut hostile = broker.connect();
+        hostile.send_raw(bytes);
+        assert!(hostile.is_closed(), "{bytes:?}");
+        ask_anything(&mut bystander);
+    }
+}
+
+/// A first request that announces much must begin like a request to be waited for.
+#[test]
+fn a_large_first_frame_needs_a_valid_header() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    client.send_raw(&[0, 0x10, 0, 0, 0x70, 0, 0, 0]);
+    assert!(client.is_closed());
+}
+
+#[test]
+fn a_peer_that_stops_in_the_middle_of_a_request_is_cut() {
+    let broker = TestBroker::with(&[("connection.transfer.grace.ms", "150")]);
+    let mut client = broker.connect();
+    client.send_raw(&[0, 0, 0, 10, 0, 18]);
+    assert!(client.is_closed());
+}
+
+/// The limit is on the request, not on the pause between two bytes of it.
+#[test]
+fn trickling_bytes_does_not_extend_the_limit() {
+    let broker = TestBroker::with(&[("connection.transfer.grace.ms", "300")]);
+    let mut client = broker.connect();
+    client.send_raw(&[0, 0, 0x0f, 0xff, 0, 18, 0, 0]);
+    let refused = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        !client.try_send_raw(&[0])
+    });
+    assert!(refused, "5 s of trickling are more than 300 ms and what 4 KiB add");
+}
+
+#[test]
+fn an_idle_connection_is_closed() {
+    let broker = TestBroker::with(&[("connections.max.idle.ms", "1000")]);
+    let mut client = broker.connect();
+    ask_anything(&mut client);
+    assert!(client.is_closed());
+}
+
+#[test]
+fn connections_beyond_the_bound_are_closed_at_once() {
+    let broker = TestBroker::with(&[("max.connections.per.ip", "2")]);
+    let mut first = broker.connect();
+    let mut second = broker.connect();
+    ask_anything(&mut first);
+    ask_anything(&mut second);
+    assert!(broker.connect().is_closed());
+    drop(first);
+    // The broker notices the end in its own time.
+    let admitted = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        broker.connect().is_open()
+    });
+    assert!(admitted);
+}
+
+#[test]
+fn a_drained_broker_closes_connections_and_stops_in_time() {
+    let mut broker = TestBroker::start();
+    let address = broker.address();
+    let mut client = broker.connect();
+    ask_anything(&mut client);
+    assert!(broker.stop());
+    assert!(client.is_closed());
+    assert!(std::net::TcpStream::connect(address).is_err());
+}

@@ -1,0 +1,208 @@
+//! A broker in this process, on a free port and in a folder of its own, and a client that does
+//! nothing but frames.
+
+use ottla_broker::Server;
+use ottla_broker::config::{Config, Source};
+use ottla_wire::header::decode_response;
+use ottla_wire::{ApiKey, Message, Output, Reader, Request, frame};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// A running broker; dropping it stops it and removes its data.
+pub(crate) struct TestBroker {
+    runtime: tokio::runtime::Runtime,
+    server: Option<Server>,
+    settings: Vec<(String, String)>,
+    folder: Folder,
+}
+
+impl TestBroker {
+    /// A broker with default settings.
+    pub(crate) fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// A broker with these settings, each `(name, value)`.
+    pub(crate) fn with(settings: &[(&str, &str)]) -> Self {
+        let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let mut broker = Self {
+            runtime: tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .expect("threads"),
+            server: None,
+            settings: settings.collect(),
+            folder: Folder::new(),
+        };
+        broker.boot();
+        broker
+    }
+
+    /// Stops the broker, if it runs, and starts it again over the same data.
+    pub(crate) fn restart(&mut self) {
+        self.stop();
+        self.boot();
+    }
+
+    /// Drains and stops the broker; true if that was done in time.
+    pub(crate) fn stop(&mut self) -> bool {
+        self.server.take().is_none_or(|server| self.runtime.block_on(server.stop()))
+    }
+
+    fn boot(&mut self) {
+        let mut config = Config::default();
+        let mut set = |name: &str, value: &str| {
+            config.set(name, value, Source::Flag).expect("a good setting");
+        };
+        set("listeners", "127.0.0.1:0");
+        set("http.listen", "");
+        set("log.dirs", self.folder.0.to_str().expect("a path of text"));
+        for (name, value) in &self.settings {
+            set(name, value);
+        }
+        let server = self.runtime.block_on(Server::start(config)).expect("the broker starts");
+        self.server = Some(server);
+    }
+
+    /// The address of its first listener.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.as_ref().and_then(|server| server.listeners().next()).expect("running").bound
+    }
+
+    /// Its data.
+    pub(crate) fn data(&self) -> &Path {
+        &self.folder.0
+    }
+
+    /// A fresh connection to it.
+    pub(crate) fn connect(&self) -> Client {
+        Client::connect(self.address())
+    }
+}
+
+/// A folder that is removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("broker-{}-{number}", std::process::id());
+        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Drop for TestBroker {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// One connection that sends and reads frames.
+pub(crate) struct Client {
+    stream: TcpStream,
+    correlation_id: i32,
+}
+
+/// A response's bytes, to be read as what it is.
+pub(crate) struct Answered {
+    key: ApiKey,
+    version: i16,
+    bytes: Vec<u8>,
+}
+
+impl Client {
+    /// Connects. Nothing it does takes longer than a test should wait.
+    pub(crate) fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).expect("the broker listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket option");
+        stream.set_nodelay(true).expect("a socket option");
+        Self { stream, correlation_id: 0 }
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(crate) fn ask<'a, R: Request<'a>>(&mut self, version: i16, request: &R) -> Answered {
+        self.send(version, request);
+        self.receive(R::KEY, version)
+    }
+
+    /// Sends a request.
+    pub(crate) fn send<'a, R: Request<'a>>(&mut self, version: i16, request: &R) {
+        self.correlation_id += 1;
+        let mut out = Output::new();
+        frame::write_request(&mut out, version, self.correlation_id, Some("test"), request)
+            .expect("a request this version can carry");
+        self.send_raw(&out.into_vec());
+    }
+
+    /// Sends bytes as they are.
+    pub(crate) fn send_raw(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("the broker reads");
+    }
+
+    /// Sends bytes as they are, unless the broker has closed the connection.
+    pub(crate) fn try_send_raw(&mut self, bytes: &[u8]) -> bool {
+        self.stream.write_all(bytes).is_ok()
+    }
+
+    /// Waits for the answer to the request that was sent first and not answered yet.
+    pub(crate) fn receive(&mut self, key: ApiKey, version: i16) -> Answered {
+        let bytes = self.receive_raw().expect("an answer, not a closed connection");
+        Answered { key, version, bytes }
+    }
+
+    /// Waits for a frame; `None` if the broker closed the connection instead.
+    pub(crate) fn receive_raw(&mut self) -> Option<Vec<u8>> {
+        let mut length = [0; 4];
+        match self.stream.read_exact(&mut length) {
+            Ok(()) => {}
+            Err(error) if is_closed(error.kind()) => return None,
+            Err(error) => panic!("no answer: {error}"),
+        }
+        let mut bytes = vec![0; u32::from_be_bytes(length) as usize];
+        self.stream.read_exact(&mut bytes).expect("a whole frame");
+        Some(bytes)
+    }
+
+    /// Whether the broker keeps the connection and answers on it.
+    pub(crate) fn is_open(&mut self) -> bool {
+        let request = [0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff];
+        self.try_send_raw(&request) && self.receive_raw().is_some()
+    }
+
+    /// Whether the broker closes the connection without another word.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        self.receive_raw().is_none()
+    }
+}
+
+impl Answered {
+    /// The correlation id of its header.
+    pub(crate) fn correlation_id(&self) -> i32 {
+        let mut reader = Reader::new(&self.bytes);
+        decode_response(&mut reader, self.key, self.version).expect("a header")
+    }
+
+    /// The response.
+    pub(crate) fn read<'a, M: Message<'a>>(&'a self) -> M {
+        let mut reader = Reader::new(&self.bytes);
+        decode_response(&mut reader, self.key, self.version).expect("a header");
+        let response = M::decode(&mut reader, self.version).expect("a response");
+        reader.finish(M::NAME).expect("nothing left");
+        response
+    }
+}
+
+fn is_closed(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,6 @@
+//! Tests of a whole broker over TCP: one program, one module per subject. [`harness`] starts the
+//! broker and speaks the wire; tests speak to the harness.
+
+mod connections;
+mod harness;
+mod versions;
