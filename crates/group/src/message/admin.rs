@@ -89,10 +89,22 @@ pub enum GroupState {
     Dead,
 }
 
+impl GroupState {
+    /// The name Kafka sends, prints and filters by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "Empty",
+            Self::PreparingRebalance => "PreparingRebalance",
+            Self::CompletingRebalance => "CompletingRebalance",
+            Self::Stable => "Stable",
+            Self::Dead => "Dead",
+        }
+    }
+}
+
 impl fmt::Display for GroupState {
-    /// The name Kafka prints and filters by.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
+        f.write_str(self.name())
     }
 }
 
@@ -103,9 +115,17 @@ pub enum GroupKind {
     Classic,
 }
 
+impl GroupKind {
+    /// The name Kafka sends and filters by, in lower case as it is on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Classic => "classic",
+        }
+    }
+}
+
 impl fmt::Display for GroupKind {
-    /// The name Kafka prints and filters by.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
+        f.write_str(self.name())
     }
 }
