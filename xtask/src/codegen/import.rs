@@ -161,7 +161,7 @@ fn field(value: &Value, within: Range) -> Result<Option<Field>, String> {
     Ok(Some(Field {
         name,
         nullable,
-        default: default(&value["default"], &ty, value.get("default").is_some())?,
+        default: default(&value["default"], &ty)?,
         ty,
         versions: (present != within).then(|| open(present, within)),
         tag: value["tag"].as_u64().and_then(|tag| u32::try_from(tag).ok()),
@@ -177,10 +177,9 @@ fn open(range: Range, within: Range) -> Range {
     Range { min: range.min, max: range.max.filter(|_| range.max != within.max) }
 }
 
-/// The default, unless it is the type's own zero.
-fn default(value: &Value, ty: &Type, given: bool) -> Result<Option<String>, String> {
+/// The default, unless it is the type's own zero. The word "null" is one; JSON's null is none.
+fn default(value: &Value, ty: &Type) -> Result<Option<String>, String> {
     let word = match value {
-        Value::Null if given => "null".to_string(),
         Value::Null => return Ok(None),
         Value::Bool(flag) => flag.to_string(),
         Value::Number(number) => number.to_string(),

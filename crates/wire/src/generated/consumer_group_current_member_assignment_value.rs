@@ -92,14 +92,20 @@ impl<'a> Message<'a> for ConsumerGroupCurrentMemberAssignmentValue {
 }
 
 /// Part of [`ConsumerGroupCurrentMemberAssignmentValue`].
-#[derive(Clone, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TopicPartitions {
     /// `uuid`.
     pub topic_id: Uuid,
     /// `[]int32`.
     pub partitions: Vec<i32>,
-    /// `[]int32`, may be null, tag 0, default null.
+    /// `[]int32`, may be null, tag 0.
     pub assignment_epochs: Option<Vec<i32>>,
+}
+
+impl Default for TopicPartitions {
+    fn default() -> Self {
+        Self { topic_id: Uuid::ZERO, partitions: Vec::new(), assignment_epochs: Some(Vec::new()) }
+    }
 }
 
 impl TopicPartitions {
@@ -109,7 +115,7 @@ impl TopicPartitions {
         let partitions = reader.array(flexible, 4, "TopicPartitions.Partitions", |reader| {
             reader.i32("TopicPartitions.Partitions")
         })?;
-        let mut assignment_epochs: Option<Vec<i32>> = None;
+        let mut assignment_epochs: Option<Vec<i32>> = Some(Vec::new());
         reader.tags("TopicPartitions", |reader, tag| {
             match tag {
                 0 => {
@@ -134,8 +140,10 @@ impl TopicPartitions {
         for element in &self.partitions {
             out.i32(*element);
         }
-        out.varint(u32::from(self.assignment_epochs.is_some()));
-        if self.assignment_epochs.is_some() {
+        out.varint(u32::from(
+            self.assignment_epochs.as_ref().is_none_or(|value| !value.is_empty()),
+        ));
+        if self.assignment_epochs.as_ref().is_none_or(|value| !value.is_empty()) {
             out.tag(
                 0,
                 size::length(flexible, self.assignment_epochs.as_ref().map_or(0, Vec::len))
@@ -158,7 +166,7 @@ impl TopicPartitions {
         let flexible = true;
         let mut total = 17;
         total += size::length(flexible, self.partitions.len()) + 4 * self.partitions.len();
-        if self.assignment_epochs.is_some() {
+        if self.assignment_epochs.as_ref().is_none_or(|value| !value.is_empty()) {
             total += size::tag(
                 0,
                 size::length(flexible, self.assignment_epochs.as_ref().map_or(0, Vec::len))

@@ -22,7 +22,7 @@ pub struct ConsumerGroupMemberMetadataValue<'a> {
     pub rebalance_timeout_ms: i32,
     /// `string`, may be null.
     pub server_assignor: Option<&'a str>,
-    /// `ClassicMemberMetadata`, may be null, tag 0, default null.
+    /// `ClassicMemberMetadata`, may be null, tag 0.
     pub classic_member_metadata: Option<ClassicMemberMetadata<'a>>,
 }
 
@@ -37,7 +37,7 @@ impl Default for ConsumerGroupMemberMetadataValue<'_> {
             subscribed_topic_regex: Some(""),
             rebalance_timeout_ms: -1,
             server_assignor: Some(""),
-            classic_member_metadata: None,
+            classic_member_metadata: Some(Default::default()),
         }
     }
 }
@@ -69,7 +69,8 @@ impl<'a> Message<'a> for ConsumerGroupMemberMetadataValue<'a> {
             reader.i32("ConsumerGroupMemberMetadataValue.RebalanceTimeoutMs")?;
         let server_assignor =
             reader.nullable_string(flexible, "ConsumerGroupMemberMetadataValue.ServerAssignor")?;
-        let mut classic_member_metadata: Option<ClassicMemberMetadata<'a>> = None;
+        let mut classic_member_metadata: Option<ClassicMemberMetadata<'a>> =
+            Some(Default::default());
         reader.tags("ConsumerGroupMemberMetadataValue", |reader, tag| {
             match tag {
                 0 => {
@@ -127,8 +128,8 @@ impl<'a> Message<'a> for ConsumerGroupMemberMetadataValue<'a> {
             self.server_assignor,
             "ConsumerGroupMemberMetadataValue.ServerAssignor",
         )?;
-        out.varint(u32::from(self.classic_member_metadata.is_some()));
-        if self.classic_member_metadata.is_some() {
+        out.varint(u32::from(self.classic_member_metadata != Some(Default::default())));
+        if self.classic_member_metadata != Some(Default::default()) {
             out.tag(0, {
                 let mut total = 0;
                 total += 1;
@@ -161,7 +162,7 @@ impl<'a> Message<'a> for ConsumerGroupMemberMetadataValue<'a> {
         }
         total += size::nullable_string(flexible, self.subscribed_topic_regex);
         total += size::nullable_string(flexible, self.server_assignor);
-        if self.classic_member_metadata.is_some() {
+        if self.classic_member_metadata != Some(Default::default()) {
             total += size::tag(0, {
                 let mut total = 0;
                 total += 1;

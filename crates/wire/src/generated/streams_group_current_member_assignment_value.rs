@@ -176,14 +176,20 @@ impl<'a> Message<'a> for StreamsGroupCurrentMemberAssignmentValue<'a> {
 }
 
 /// Part of [`StreamsGroupCurrentMemberAssignmentValue`].
-#[derive(Clone, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TaskIds<'a> {
     /// `string`.
     pub subtopology_id: &'a str,
     /// `[]int32`.
     pub partitions: Vec<i32>,
-    /// `[]int32`, may be null, tag 0, default null.
+    /// `[]int32`, may be null, tag 0.
     pub assignment_epochs: Option<Vec<i32>>,
+}
+
+impl Default for TaskIds<'_> {
+    fn default() -> Self {
+        Self { subtopology_id: "", partitions: Vec::new(), assignment_epochs: Some(Vec::new()) }
+    }
 }
 
 impl<'a> TaskIds<'a> {
@@ -192,7 +198,7 @@ impl<'a> TaskIds<'a> {
         let subtopology_id = reader.string(flexible, "TaskIds.SubtopologyId")?;
         let partitions = reader
             .array(flexible, 4, "TaskIds.Partitions", |reader| reader.i32("TaskIds.Partitions"))?;
-        let mut assignment_epochs: Option<Vec<i32>> = None;
+        let mut assignment_epochs: Option<Vec<i32>> = Some(Vec::new());
         reader.tags("TaskIds", |reader, tag| {
             match tag {
                 0 => {
@@ -217,8 +223,10 @@ impl<'a> TaskIds<'a> {
         for element in &self.partitions {
             out.i32(*element);
         }
-        out.varint(u32::from(self.assignment_epochs.is_some()));
-        if self.assignment_epochs.is_some() {
+        out.varint(u32::from(
+            self.assignment_epochs.as_ref().is_none_or(|value| !value.is_empty()),
+        ));
+        if self.assignment_epochs.as_ref().is_none_or(|value| !value.is_empty()) {
             out.tag(
                 0,
                 size::length(flexible, self.assignment_epochs.as_ref().map_or(0, Vec::len))
@@ -242,7 +250,7 @@ impl<'a> TaskIds<'a> {
         let mut total = 1;
         total += size::string(flexible, self.subtopology_id);
         total += size::length(flexible, self.partitions.len()) + 4 * self.partitions.len();
-        if self.assignment_epochs.is_some() {
+        if self.assignment_epochs.as_ref().is_none_or(|value| !value.is_empty()) {
             total += size::tag(
                 0,
                 size::length(flexible, self.assignment_epochs.as_ref().map_or(0, Vec::len))

@@ -12,7 +12,7 @@ pub struct StreamsGroupMetadataValue<'a> {
     pub metadata_hash: i64,
     /// `int32`, tag 0, default -1.
     pub validated_topology_epoch: i32,
-    /// `[]LastAssignmentConfig`, may be null, tag 1, default null.
+    /// `[]LastAssignmentConfig`, may be null, tag 1.
     pub last_assignment_configs: Option<Vec<LastAssignmentConfig<'a>>>,
     /// `int32`, tag 2, default -1.
     pub stored_description_topology_epoch: i32,
@@ -26,7 +26,7 @@ impl Default for StreamsGroupMetadataValue<'_> {
             epoch: 0,
             metadata_hash: 0,
             validated_topology_epoch: -1,
-            last_assignment_configs: None,
+            last_assignment_configs: Some(Vec::new()),
             stored_description_topology_epoch: -1,
             failed_description_topology_epoch: -1,
         }
@@ -43,7 +43,7 @@ impl<'a> Message<'a> for StreamsGroupMetadataValue<'a> {
         let epoch = reader.i32("StreamsGroupMetadataValue.Epoch")?;
         let metadata_hash = reader.i64("StreamsGroupMetadataValue.MetadataHash")?;
         let mut validated_topology_epoch: i32 = -1;
-        let mut last_assignment_configs: Option<Vec<LastAssignmentConfig<'a>>> = None;
+        let mut last_assignment_configs: Option<Vec<LastAssignmentConfig<'a>>> = Some(Vec::new());
         let mut stored_description_topology_epoch: i32 = -1;
         let mut failed_description_topology_epoch: i32 = -1;
         reader.tags("StreamsGroupMetadataValue", |reader, tag| {
@@ -88,7 +88,9 @@ impl<'a> Message<'a> for StreamsGroupMetadataValue<'a> {
         out.i64(self.metadata_hash);
         out.varint(
             u32::from(self.validated_topology_epoch != -1)
-                + u32::from(self.last_assignment_configs.is_some())
+                + u32::from(
+                    self.last_assignment_configs.as_ref().is_none_or(|value| !value.is_empty()),
+                )
                 + u32::from(self.stored_description_topology_epoch != -1)
                 + u32::from(self.failed_description_topology_epoch != -1),
         );
@@ -96,7 +98,7 @@ impl<'a> Message<'a> for StreamsGroupMetadataValue<'a> {
             out.tag(0, 4);
             out.i32(self.validated_topology_epoch);
         }
-        if self.last_assignment_configs.is_some() {
+        if self.last_assignment_configs.as_ref().is_none_or(|value| !value.is_empty()) {
             out.tag(1, {
                 let mut total = 0;
                 total += size::length(
@@ -139,7 +141,7 @@ impl<'a> Message<'a> for StreamsGroupMetadataValue<'a> {
         if self.validated_topology_epoch != -1 {
             total += size::tag(0, 4);
         }
-        if self.last_assignment_configs.is_some() {
+        if self.last_assignment_configs.as_ref().is_none_or(|value| !value.is_empty()) {
             total += size::tag(1, {
                 let mut total = 0;
                 total += size::length(

@@ -71,8 +71,8 @@ impl<'a> Message<'a> for TransactionLogValue<'a> {
             reader.i64("TransactionLogValue.TransactionStartTimestampMs")?;
         let mut previous_producer_id: i64 = -1;
         let mut next_producer_id: i64 = -1;
-        let mut next_producer_epoch: i16 = -1;
         let mut client_transaction_version: i16 = 0;
+        let mut next_producer_epoch: i16 = -1;
         if flexible {
             reader.tags("TransactionLogValue", |reader, tag| {
                 match tag {
@@ -83,12 +83,12 @@ impl<'a> Message<'a> for TransactionLogValue<'a> {
                     1 if version >= 1 => {
                         next_producer_id = reader.i64("TransactionLogValue.NextProducerId")?
                     }
-                    3 if version >= 1 => {
-                        next_producer_epoch = reader.i16("TransactionLogValue.NextProducerEpoch")?
-                    }
                     2 if version >= 1 => {
                         client_transaction_version =
                             reader.i16("TransactionLogValue.ClientTransactionVersion")?
+                    }
+                    3 if version >= 1 => {
+                        next_producer_epoch = reader.i16("TransactionLogValue.NextProducerEpoch")?
                     }
                     _ => return Ok(false),
                 }
@@ -133,21 +133,21 @@ impl<'a> Message<'a> for TransactionLogValue<'a> {
         if version < 1 && self.next_producer_id != -1 {
             return Err(EncodeError::absent("TransactionLogValue.NextProducerId", version));
         }
-        if version < 1 && self.next_producer_epoch != -1 {
-            return Err(EncodeError::absent("TransactionLogValue.NextProducerEpoch", version));
-        }
         if version < 1 && self.client_transaction_version != 0 {
             return Err(EncodeError::absent(
                 "TransactionLogValue.ClientTransactionVersion",
                 version,
             ));
         }
+        if version < 1 && self.next_producer_epoch != -1 {
+            return Err(EncodeError::absent("TransactionLogValue.NextProducerEpoch", version));
+        }
         if flexible {
             out.varint(
                 u32::from(self.previous_producer_id != -1)
                     + u32::from(self.next_producer_id != -1)
-                    + u32::from(self.next_producer_epoch != -1)
-                    + u32::from(self.client_transaction_version != 0),
+                    + u32::from(self.client_transaction_version != 0)
+                    + u32::from(self.next_producer_epoch != -1),
             );
             if self.previous_producer_id != -1 {
                 out.tag(0, 8);
@@ -157,13 +157,13 @@ impl<'a> Message<'a> for TransactionLogValue<'a> {
                 out.tag(1, 8);
                 out.i64(self.next_producer_id);
             }
-            if self.next_producer_epoch != -1 {
-                out.tag(3, 2);
-                out.i16(self.next_producer_epoch);
-            }
             if self.client_transaction_version != 0 {
                 out.tag(2, 2);
                 out.i16(self.client_transaction_version);
+            }
+            if self.next_producer_epoch != -1 {
+                out.tag(3, 2);
+                out.i16(self.next_producer_epoch);
             }
         }
         Ok(())
@@ -184,11 +184,11 @@ impl<'a> Message<'a> for TransactionLogValue<'a> {
             if self.next_producer_id != -1 {
                 total += size::tag(1, 8);
             }
-            if self.next_producer_epoch != -1 {
-                total += size::tag(3, 2);
-            }
             if self.client_transaction_version != 0 {
                 total += size::tag(2, 2);
+            }
+            if self.next_producer_epoch != -1 {
+                total += size::tag(3, 2);
             }
         }
         total

@@ -52,7 +52,9 @@ pub fn differs(field: &Field) -> String {
     }
     if is_nullable(field) {
         return match field.ty {
-            Type::String => format!("{place} != {}", default_expression(field)),
+            Type::String | Type::Struct(_) => {
+                format!("{place} != {}", default_expression(field))
+            }
             _ => format!("{place}.as_ref().is_none_or(|value| !value.is_empty())"),
         };
     }

@@ -84,8 +84,12 @@ impl Struct<'_> {
         })
     }
 
-    fn tagged(&self) -> impl Iterator<Item = (&Field, u32)> {
-        self.fields.iter().filter_map(|field| field.tag.map(|tag| (field, tag)))
+    /// The tagged fields in the order of their tags, which is the order of the wire.
+    fn tagged(&self) -> Vec<(&Field, u32)> {
+        let tagged = self.fields.iter().filter_map(|field| field.tag.map(|tag| (field, tag)));
+        let mut tagged: Vec<_> = tagged.collect();
+        tagged.sort_by_key(|(_, tag)| *tag);
+        tagged
     }
 
     fn untagged(&self) -> impl Iterator<Item = &Field> {
