@@ -8,15 +8,29 @@
 
 pub mod record;
 
+mod admin;
+mod barrier;
 mod config;
+mod front;
+mod group;
+mod journal;
+mod map;
+mod offsets;
 mod output;
+mod replay;
+mod roster;
 mod shard;
+mod timers;
+mod turn;
 mod view;
+
+#[cfg(test)]
+mod tests;
 
 pub use config::{Config, MAX_BATCH_BYTES};
 pub use output::{Append, Index, Outgoing};
 pub use shard::{Lifecycle, RecordAt, Shard};
 pub use view::{
-    BlockedOn, Blocker, Cause, CommittedView, GroupView, JournalEntry, MemberTimes, Observed,
+    BlockedOn, Blocker, Cause, CommittedView, GroupView, JournalEntry, MemberTimes, Move, Observed,
     StateCounts, Who,
 };

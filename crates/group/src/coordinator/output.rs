@@ -1,8 +1,10 @@
 //! What a shard hands to its driver, and the queues it waits in until it is polled.
 
-use crate::coordinator::record::Record;
-use crate::message::{Reply, Token};
+use super::record::Record;
+use crate::message::{GroupError, Reply, Token};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use ottla_model::ConnectionId;
 
 /// Numbers a shard's decisions in the order they were taken, from 1. It is the shard's own
 /// counter, not an offset in the log, and starts over with each new shard.
@@ -27,4 +29,77 @@ pub struct Outgoing {
     pub reply: Reply,
     /// Send it only once this decision is durable; `None` when nothing is awaited.
     pub after: Option<Index>,
+}
+
+/// The queues between a shard's handlers and its driver's polls.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    appends: VecDeque<Append>,
+    replies: VecDeque<Outgoing>,
+    closes: VecDeque<ConnectionId>,
+    decided: Index,
+    durable: Index,
+}
+
+impl Outbox {
+    /// Queues one decision and numbers it.
+    pub(super) fn append(&mut self, records: Vec<Record>) -> Index {
+        debug_assert!(!records.is_empty(), "a decision without records is none");
+        self.decided.0 += 1;
+        self.appends.push_back(Append { index: self.decided, records });
+        self.decided
+    }
+
+    /// Queues one reply that may leave once `after` is durable.
+    pub(super) fn reply(&mut self, token: Token, reply: Reply, after: Index) {
+        let after = self.pending(after);
+        self.replies.push_back(Outgoing { token, reply, after });
+    }
+
+    /// `index`, where it is not durable yet.
+    pub(super) fn pending(&self, index: Index) -> Option<Index> {
+        (index > self.durable).then_some(index)
+    }
+
+    /// The last decision.
+    pub(super) fn decided(&self) -> Index {
+        self.decided
+    }
+
+    /// Everything up to `index` is durable.
+    pub(super) fn durable(&mut self, index: Index) {
+        self.durable = self.durable.max(index.min(self.decided));
+    }
+
+    /// The last durable decision.
+    pub(super) fn durable_index(&self) -> Index {
+        self.durable
+    }
+
+    /// Turns every reply not polled yet into a refusal that waits for nothing.
+    pub(super) fn refuse_all(&mut self, error: GroupError) {
+        for outgoing in &mut self.replies {
+            outgoing.after = None;
+            let reply = core::mem::replace(&mut outgoing.reply, Reply::Heartbeat(Ok(())));
+            outgoing.reply = reply.refused(error);
+        }
+    }
+
+    /// Drops decisions not polled yet and waits for none any more: the log will tell.
+    pub(super) fn forget_appends(&mut self) {
+        self.appends.clear();
+        self.durable = self.decided;
+    }
+
+    pub(super) fn pop_append(&mut self) -> Option<Append> {
+        self.appends.pop_front()
+    }
+
+    pub(super) fn pop_reply(&mut self) -> Option<Outgoing> {
+        self.replies.pop_front()
+    }
+
+    pub(super) fn pop_close(&mut self) -> Option<ConnectionId> {
+        self.closes.pop_front()
+    }
 }

@@ -1,13 +1,21 @@
 //! The coordinator of one partition of the offsets topic: its face, and what it may answer when.
 
 use super::config::Config;
-use super::output::{Append, Index, Outgoing};
+use super::front::classic::all_leaving;
+use super::group::{Group, Marks};
+use super::map::{Map, seeded};
+use super::offsets::nothing_committed;
+use super::output::{Append, Index, Outbox, Outgoing};
 use super::record::Record;
+use super::timers::{Deadline, Due, Timer, Timers};
+use super::turn::{Call, Services, Turn};
 use super::view::{CommittedView, GroupView, Observed, StateCounts};
-use crate::message::{Request, Token};
+use crate::message::admin::List;
+use crate::message::{Ask, GroupError, Reply, Request, Token};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use ottla_model::{
-    ConnectionId, Instant, Now, Offset, OwnershipEpoch, PartitionId, Timestamp, TopicsView,
+    ConnectionId, GroupId, Instant, Now, Offset, OwnershipEpoch, PartitionId, Timestamp, TopicsView,
 };
 
 /// The coordinator of every group that hashes to one partition of `__consumer_offsets`.
@@ -66,8 +74,27 @@ use ottla_model::{
 /// until then both would be heard.
 #[derive(Debug)]
 pub struct Shard {
-    config: Config,
     partition: PartitionId,
+    groups: Map<GroupId, Group>,
+    services: Services,
+    /// Marks of groups that are gone, until that is durable: absence too is an answer.
+    gone: Map<GroupId, Marks>,
+    stage: Stage,
+    epoch: OwnershipEpoch,
+    /// When it falls silent: the end of its ownership less the margin.
+    silent_from: Instant,
+    /// Whether it has fallen silent and was not renewed since.
+    lapsed: bool,
+    latest: Instant,
+}
+
+/// How far a reign has come, whether or not it lapsed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Disowned,
+    Loading,
+    Active,
+    Failed,
 }
 
 /// Where a shard stands in its reign.
@@ -94,10 +121,31 @@ pub struct RecordAt {
     pub appended_at: Timestamp,
 }
 
+/// Making one, and its reign.
 impl Shard {
     /// A shard for this partition of the offsets topic, owning nothing yet.
     pub fn new(config: Config, partition: PartitionId) -> Self {
-        Self { config, partition }
+        let seed = config.hash_seed;
+        let services = Services {
+            config,
+            timers: Timers::default(),
+            outbox: Outbox::default(),
+            expiry: Deadline::unarmed(),
+            topics: None,
+            parked: 0,
+            strangers: seeded(seed),
+        };
+        Self {
+            partition,
+            groups: seeded(seed),
+            services,
+            gone: seeded(seed),
+            stage: Stage::Disowned,
+            epoch: OwnershipEpoch::default(),
+            silent_from: Instant::ZERO,
+            lapsed: false,
+            latest: Instant::ZERO,
+        }
     }
 
     /// The partition of the offsets topic this shard coordinates.
@@ -107,109 +155,458 @@ impl Shard {
 
     /// The settings it was made with.
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.services.config
     }
 
     /// Where it stands in its reign.
     pub fn lifecycle(&self) -> Lifecycle {
-        Lifecycle::Disowned
+        match self.stage {
+            Stage::Disowned => Lifecycle::Disowned,
+            Stage::Failed => Lifecycle::Failed,
+            Stage::Loading | Stage::Active if self.lapsed => Lifecycle::Lapsed(self.epoch),
+            Stage::Loading => Lifecycle::Loading(self.epoch),
+            Stage::Active => Lifecycle::Active(self.epoch),
+        }
     }
 
     /// This shard is ours under `epoch` until `until`. A new epoch begins a reign: everything
-    /// known is forgotten and the log must be replayed. The current epoch renews.
+    /// known is forgotten and the log must be replayed. The current epoch renews. A shard whose
+    /// append failed stays silent.
     pub fn handle_owned(&mut self, epoch: OwnershipEpoch, until: Instant, now: Now) {
-        let _ = (epoch, until, now);
+        let now = self.observe(now);
+        if self.stage == Stage::Failed {
+            return;
+        }
+        let begins = self.stage == Stage::Disowned || epoch != self.epoch;
+        if begins {
+            self.forget();
+            self.stage = Stage::Loading;
+            self.epoch = epoch;
+            self.silent_from = until - self.services.config.ownership_margin;
+            self.lapsed = now.mono >= self.silent_from;
+            return;
+        }
+        self.silent_from = until - self.services.config.ownership_margin;
+        if self.lapsed && now.mono < self.silent_from {
+            self.lapsed = false;
+            if self.stage == Stage::Active {
+                self.start(now);
+            }
+        }
     }
 
     /// This shard is no longer ours: everything is forgotten, parked requests are answered.
-    pub fn handle_disowned(&mut self) {}
+    pub fn handle_disowned(&mut self) {
+        self.forget();
+        if self.stage != Stage::Failed {
+            self.stage = Stage::Disowned;
+        }
+    }
 
-    /// One record of the log, in order, between `handle_owned` and `handle_loaded`.
+    /// One record of the log, in order, between `handle_owned` and `handle_loaded`. Records that
+    /// come at any other time are ignored.
     pub fn replay(&mut self, record: Record, at: RecordAt) {
-        let _ = (record, at);
+        // Transactions will need the offset: the later of two commits is the one that counts.
+        let _ = at;
+        if self.stage != Stage::Loading {
+            return;
+        }
+        let seed = self.services.config.hash_seed;
+        if let Some(group) = self.groups.get_mut(&**record.group()) {
+            group.hard.replay(&record);
+            if group.hard.is_void() {
+                self.groups.remove(&**record.group());
+            }
+            return;
+        }
+        let id = record.group().clone();
+        let mut group = Group::new(id.clone(), Marks::default(), seed);
+        group.hard.replay(&record);
+        if !group.hard.is_void() {
+            self.groups.insert(id, group);
+        }
     }
 
     /// The log is read to its end. Timers start in full; not to be called before the former
     /// owner's T.
     pub fn handle_loaded(&mut self, now: Now) {
-        let _ = now;
+        let now = self.observe(now);
+        if self.stage == Stage::Loading {
+            self.stage = Stage::Active;
+            if !self.lapsed {
+                self.start(now);
+            }
+        }
     }
 
+    /// An append failed or its outcome is unknown; see the contract above.
+    pub fn handle_append_failed(&mut self) {
+        self.forget();
+        self.stage = Stage::Failed;
+    }
+
+    /// Begins to serve from the hard state alone, with full timers.
+    fn start(&mut self, now: Now) {
+        let interval = self.services.config.offsets_retention_check_interval;
+        let Services { timers, expiry, .. } = &mut self.services;
+        timers.arm(expiry, now.mono + interval, || Timer::OffsetExpiry);
+        self.each_group(now, |turn| turn.restore());
+        if let Some(topics) = self.services.topics.clone() {
+            self.each_group(now, |turn| turn.forget_lost_topics(&topics));
+        }
+    }
+
+    /// Falls silent where ownership has run out: everyone who waits is told, and nothing soft is
+    /// remembered, for others may act from now on.
+    fn observe(&mut self, now: Now) -> Now {
+        self.latest = self.latest.max(now.mono);
+        let owns = matches!(self.stage, Stage::Loading | Stage::Active);
+        if owns && !self.lapsed && self.latest >= self.silent_from {
+            self.lapsed = true;
+            self.silence();
+        }
+        Now { mono: self.latest, wall: now.wall }
+    }
+
+    /// Forgets all there is, hard state too, and answers whoever waits.
+    fn forget(&mut self) {
+        self.silence();
+        self.services.outbox.forget_appends();
+        self.groups.clear();
+        self.gone.clear();
+    }
+
+    /// Answers whoever waits and forgets all soft state.
+    fn silence(&mut self) {
+        let now = Now { mono: self.latest, wall: Timestamp::NONE };
+        self.each_group(now, |turn| turn.let_everyone_go());
+        self.services.outbox.refuse_all(GroupError::NotCoordinator);
+        self.services.timers.clear();
+        self.services.expiry = Deadline::unarmed();
+        self.services.strangers.clear();
+        debug_assert_eq!(self.services.parked, 0, "every parked request was answered");
+    }
+}
+
+/// What comes in while it reigns.
+impl Shard {
     /// One request. Exactly one reply with its token will come out of `poll_reply`, now or later,
     /// unless its connection closes first.
     pub fn handle_request(&mut self, request: Request<'_>) {
-        let _ = request;
+        let now = self.observe(request.now);
+        let Request { token, connection, client, fresh, body, .. } = request;
+        let call = Call { token, connection, client, fresh };
+        match self.lifecycle() {
+            Lifecycle::Active(_) => self.dispatch(now, &call, &body),
+            Lifecycle::Loading(_) => self.refuse(token, body.refused(GroupError::LoadInProgress)),
+            Lifecycle::Disowned | Lifecycle::Lapsed(_) | Lifecycle::Failed => {
+                self.refuse(token, body.refused(GroupError::NotCoordinator));
+            }
+        }
     }
 
     /// This connection is gone; replies to its requests need not be sent any more.
     pub fn handle_connection_closed(&mut self, connection: ConnectionId, now: Now) {
-        let _ = (connection, now);
+        let now = self.observe(now);
+        for (group, member) in self.services.strangers.remove(&connection).unwrap_or_default() {
+            self.turn(&group, now, |turn| turn.stranger_gone(&member, connection));
+        }
     }
 
     /// Another request waits on the same connection behind this one, which should be answered
-    /// rather than held. Only held heartbeats care; other parked requests wait for others.
+    /// rather than held. Only held heartbeats care, and none are held yet; other parked requests
+    /// wait for others.
     pub fn handle_waiting_behind(&mut self, token: Token, now: Now) {
-        let _ = (token, now);
+        self.observe(now);
+        let _ = token;
     }
 
     /// The topics of the cluster, complete, as of now. Offsets of topics that are gone or were
     /// recreated under the same name are removed by tombstones.
     pub fn handle_topics(&mut self, topics: Arc<TopicsView>, now: Now) {
-        let _ = (topics, now);
+        let now = self.observe(now);
+        let before = self.services.topics.replace(topics.clone());
+        let lost_any = before.is_none_or(|before| has_lost_any(&before, &topics));
+        if lost_any && matches!(self.lifecycle(), Lifecycle::Active(_)) {
+            self.each_group(now, |turn| turn.forget_lost_topics(&topics));
+        }
     }
 
     /// Every append up to and including `index` is durable.
     pub fn handle_durable(&mut self, index: Index) {
-        let _ = index;
+        self.services.outbox.durable(index);
+        if !self.gone.is_empty() {
+            let durable = self.services.outbox.durable_index();
+            self.gone.retain(|_, marks| marks.latest() > durable);
+        }
     }
-
-    /// An append failed or its outcome is unknown; see the contract above.
-    pub fn handle_append_failed(&mut self) {}
 
     /// The time has come that `poll_timeout` named, or later; harmless if earlier.
     pub fn handle_timeout(&mut self, now: Now) {
-        let _ = now;
+        let now = self.observe(now);
+        while let Some((queued, timer)) = self.services.timers.pop(now.mono) {
+            let due = match &timer {
+                Timer::Barrier(group) => {
+                    self.turn(group, now, |turn| turn.barrier_surfaced(queued))
+                }
+                Timer::Session(group, member) => {
+                    self.turn(group, now, |turn| turn.session_surfaced(member, queued))
+                }
+                Timer::Pending(group, member) => {
+                    self.turn(group, now, |turn| turn.pending_surfaced(member, queued))
+                }
+                Timer::OffsetExpiry => Some(self.expiry_surfaced(queued, now)),
+            };
+            if let Some(Due::Later(at)) = due {
+                self.services.timers.push(at, timer);
+            }
+        }
     }
 
+    fn expiry_surfaced(&mut self, queued: Instant, now: Now) -> Due {
+        let due = self.services.expiry.surfaced(queued, now.mono);
+        if due == Due::Now {
+            // Commits that named a topic after it went are found here.
+            let topics = self.services.topics.clone();
+            self.each_group(now, |turn| {
+                if let Some(topics) = &topics {
+                    turn.forget_lost_topics(topics);
+                }
+                turn.expire_offsets();
+            });
+            let interval = self.services.config.offsets_retention_check_interval;
+            let Services { timers, expiry, .. } = &mut self.services;
+            timers.arm(expiry, now.mono + interval, || Timer::OffsetExpiry);
+        }
+        due
+    }
+
+    fn refuse(&mut self, token: Token, reply: Reply) {
+        self.services.outbox.reply(token, reply, Index::default());
+    }
+
+    fn dispatch(&mut self, now: Now, call: &Call<'_>, ask: &Ask<'_>) {
+        match judge(&self.services.config, ask) {
+            Err(error) => self.refuse(call.token, ask.refused(error)),
+            Ok(Scope::AllGroups(list)) => self.list(call.token, list),
+            Ok(Scope::Existing(id)) => {
+                if self.turn(id, now, |turn| turn.handle(call, ask)).is_none() {
+                    self.answer_absence(id, call.token, ask);
+                }
+            }
+            Ok(Scope::New(id)) => {
+                if self.make_group(id) {
+                    self.turn(id, now, |turn| turn.handle(call, ask));
+                } else {
+                    self.refuse(call.token, ask.refused(GroupError::NotAvailable));
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, token: Token, ask: &List<'_>) {
+        let mut found: Vec<_> =
+            self.groups.values().filter_map(|group| group.listing(ask)).collect();
+        found.sort_unstable_by(|a, b| a.group.cmp(&b.group));
+        // It tells of all groups, and of the absence of all others.
+        let after = self.services.outbox.decided();
+        self.services.outbox.reply(token, Reply::List(Ok(found)), after);
+    }
+
+    /// There is no such group; the answer waits until that is durable.
+    fn answer_absence(&mut self, id: &str, token: Token, ask: &Ask<'_>) {
+        let reply = match ask {
+            Ask::Leave(leave) => Reply::Leave(Ok(all_leaving(leave, GroupError::UnknownMemberId))),
+            Ask::FetchOffsets(fetch) => Reply::FetchOffsets(Ok(nothing_committed(fetch))),
+            Ask::Join(_) | Ask::Sync(_) | Ask::Heartbeat(_) => {
+                ask.refused(GroupError::UnknownMemberId)
+            }
+            Ask::Commit(_)
+            | Ask::DeleteOffsets(_)
+            | Ask::Describe(_)
+            | Ask::DeleteGroup(_)
+            | Ask::List(_) => ask.refused(GroupError::GroupIdNotFound),
+        };
+        let marks = self.gone.get(id).copied().unwrap_or_default();
+        self.services.outbox.reply(token, reply, marks.latest());
+    }
+
+    /// Makes sure there is a group of this id; false where the shard is full.
+    fn make_group(&mut self, id: &str) -> bool {
+        if self.groups.contains_key(id) {
+            return true;
+        }
+        if self.groups.len() >= self.services.config.groups_max {
+            return false;
+        }
+        let marks = self.gone.remove(id).unwrap_or_default();
+        let id = GroupId::from(id);
+        let group = Group::new(id.clone(), marks, self.services.config.hash_seed);
+        self.groups.insert(id, group);
+        true
+    }
+
+    /// Gives a group its turn, and lets it go if nothing is left of it afterwards.
+    fn turn<R>(
+        &mut self,
+        id: &str,
+        now: Now,
+        handle: impl FnOnce(&mut Turn<'_>) -> R,
+    ) -> Option<R> {
+        let group = self.groups.get_mut(id)?;
+        let result = handle(&mut Turn { group, services: &mut self.services, now });
+        if group.is_void() {
+            self.drop_group(id);
+        }
+        Some(result)
+    }
+
+    /// Gives every group a turn, in the order of their ids.
+    fn each_group(&mut self, now: Now, mut handle: impl FnMut(&mut Turn<'_>)) {
+        let mut groups: Vec<_> = self.groups.values_mut().collect();
+        groups.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        let mut void = Vec::new();
+        for group in groups {
+            handle(&mut Turn { group, services: &mut self.services, now });
+            if group.is_void() {
+                void.push(group.id.clone());
+            }
+        }
+        void.iter().for_each(|id| self.drop_group(id));
+    }
+
+    fn drop_group(&mut self, id: &str) {
+        if let Some((id, group)) = self.groups.remove_entry(id)
+            && self.services.outbox.pending(group.marks.latest()).is_some()
+        {
+            self.gone.insert(id, group.marks);
+        }
+    }
+}
+
+/// What goes out.
+impl Shard {
     /// The next decision to append, in order.
     pub fn poll_append(&mut self) -> Option<Append> {
-        None
+        self.services.outbox.pop_append()
     }
 
     /// The next reply.
     pub fn poll_reply(&mut self) -> Option<Outgoing> {
-        None
+        self.services.outbox.pop_reply()
     }
 
     /// The next connection to close (the register protocol breaks a dead member's socket, S19).
     pub fn poll_close(&mut self) -> Option<ConnectionId> {
-        None
+        self.services.outbox.pop_close()
     }
 
     /// When to call `handle_timeout`, if nothing happens before. May be earlier than needed.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        None
+        match self.lifecycle() {
+            Lifecycle::Loading(_) => Some(self.silent_from),
+            Lifecycle::Active(_) => {
+                let timer = self.services.timers.next();
+                Some(timer.map_or(self.silent_from, |timer| timer.min(self.silent_from)))
+            }
+            Lifecycle::Disowned | Lifecycle::Lapsed(_) | Lifecycle::Failed => None,
+        }
     }
 
     /// The last index handed out; zero before the first.
     pub fn last_index(&self) -> Index {
-        Index::default()
+        self.services.outbox.decided()
     }
 
     /// Groups by state.
     pub fn states(&self) -> Observed<StateCounts> {
-        Observed { value: StateCounts::default(), after: None }
+        let mut value = StateCounts::default();
+        for group in self.groups.values() {
+            value.count(group.phase.state());
+        }
+        let after = self.services.outbox.pending(self.last_index());
+        Observed { value, after }
     }
 
     /// One group in full: state, who blocks it, its journal. `None` where there is no such group.
     pub fn group(&self, group: &str) -> Observed<Option<GroupView>> {
-        let _ = group;
-        Observed { value: None, after: None }
+        let found = self.groups.get(group);
+        let marks = found.map(|group| group.marks).or_else(|| self.gone.get(group).copied());
+        let mark = marks.unwrap_or_default().membership;
+        Observed { value: found.map(Group::view), after: self.services.outbox.pending(mark) }
     }
 
     /// Calls `each` with every committed offset; the index covers all of them.
     pub fn committed(&self, each: &mut dyn FnMut(CommittedView<'_>)) -> Option<Index> {
-        let _ = each;
-        None
+        for group in self.groups.values() {
+            for (topic, committed) in group.hard.offsets().topics() {
+                for (partition, offset) in committed.offsets() {
+                    each(CommittedView { group: &group.id, topic, partition, offset });
+                }
+            }
+        }
+        self.services.outbox.pending(self.last_index())
     }
+}
+
+impl Turn<'_> {
+    /// One request to this group.
+    fn handle(&mut self, call: &Call<'_>, ask: &Ask<'_>) {
+        match ask {
+            Ask::Join(ask) => self.join(call, ask),
+            Ask::Sync(ask) => self.sync(call, ask),
+            Ask::Heartbeat(ask) => self.heartbeat(call, ask),
+            Ask::Leave(ask) => self.leave(call, ask),
+            Ask::Commit(ask) => self.commit_offsets(call, ask),
+            Ask::FetchOffsets(ask) => self.fetch_offsets(call, ask),
+            Ask::DeleteOffsets(ask) => self.delete_offsets(call, ask),
+            Ask::Describe(_) => self.describe(call),
+            Ask::DeleteGroup(_) => self.delete_group(call),
+            Ask::List(_) => {}
+        }
+    }
+}
+
+/// Which groups a request is about.
+enum Scope<'a> {
+    /// All.
+    AllGroups(&'a List<'a>),
+    /// This one, if it exists.
+    Existing(&'a str),
+    /// This one, made for it if need be.
+    New(&'a str),
+}
+
+/// What can be said of a request without looking at its group.
+fn judge<'a>(config: &Config, ask: &'a Ask<'a>) -> Result<Scope<'a>, GroupError> {
+    let named = |group: &'a str| match group {
+        "" => Err(GroupError::InvalidGroupId),
+        group => Ok(Scope::Existing(group)),
+    };
+    match ask {
+        Ask::List(list) => Ok(Scope::AllGroups(list)),
+        Ask::Join(join) => {
+            let scope = named(join.group)?;
+            let bounds = config.session_timeout_min..=config.session_timeout_max;
+            if !bounds.contains(&join.session_timeout) {
+                return Err(GroupError::InvalidSessionTimeout);
+            }
+            Ok(if join.member.is_empty() { Scope::New(join.group) } else { scope })
+        }
+        Ask::Sync(sync) => named(sync.group),
+        Ask::Heartbeat(heartbeat) => named(heartbeat.group),
+        Ask::Leave(leave) => named(leave.group),
+        // The empty group id is as good as any for offsets, as it was before groups had rules.
+        Ask::Commit(commit) if commit.generation.0 < 0 => Ok(Scope::New(commit.group)),
+        Ask::Commit(commit) => Ok(Scope::Existing(commit.group)),
+        Ask::FetchOffsets(fetch) => Ok(Scope::Existing(fetch.group)),
+        Ask::DeleteOffsets(delete) => Ok(Scope::Existing(delete.group)),
+        Ask::Describe(describe) => Ok(Scope::Existing(describe.group)),
+        Ask::DeleteGroup(delete) => Ok(Scope::Existing(delete.group)),
+    }
+}
+
+/// Whether a topic of the older view is missing in the newer, or is another one there.
+fn has_lost_any(before: &TopicsView, after: &TopicsView) -> bool {
+    before.topics().any(|topic| after.topic(&topic.name).is_none_or(|now| now.id != topic.id))
 }

@@ -34,6 +34,19 @@ pub struct StateCounts {
     pub stable: usize,
 }
 
+impl StateCounts {
+    pub(super) fn count(&mut self, state: GroupState) {
+        match state {
+            GroupState::Empty => self.empty += 1,
+            GroupState::PreparingRebalance => self.preparing_rebalance += 1,
+            GroupState::CompletingRebalance => self.completing_rebalance += 1,
+            GroupState::Stable => self.stable += 1,
+            // A dead group is not kept.
+            GroupState::Dead => {}
+        }
+    }
+}
+
 /// One group, its recent past and who holds it up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupView {
@@ -125,14 +138,30 @@ pub struct JournalEntry {
     pub began_at: Timestamp,
     /// From its begin until every member had joined or was given up.
     pub join_took: Duration,
-    /// From then until the assignment was decided; zero for a generation without members.
-    pub sync_took: Duration,
+    /// From then until the assignment was decided; `None` where it never was: for a generation
+    /// without members, or one that the next rebalance overtook.
+    pub sync_took: Option<Duration>,
     /// How many members the generation has.
     pub members: usize,
     /// The slowest members, slowest first; bounded.
     pub slowest: Vec<MemberTimes>,
-    /// Partitions that changed hands, where the assignments could be read.
+    /// How many partitions changed hands, where the assignments could be read.
     pub moved: Option<u32>,
+    /// The first of them, by topic and partition; bounded.
+    pub moves: Vec<Move>,
+}
+
+/// A partition that changed hands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The topic.
+    pub topic: TopicName,
+    /// The partition.
+    pub partition: PartitionId,
+    /// Who had it in the last generation that was written down; `None` where nobody had.
+    pub from: Option<MemberId>,
+    /// Who has it now; `None` where nobody has.
+    pub to: Option<MemberId>,
 }
 
 /// How long one member kept a rebalance waiting.

@@ -1,0 +1,26 @@
+//! Heartbeat: the hot path of a stable group. One lookup, one store, no allocation.
+
+use super::super::super::barrier::Phase;
+use super::super::super::turn::{Call, Turn};
+use crate::message::classic::Heartbeat;
+use crate::message::{GroupError, Reply};
+
+impl Turn<'_> {
+    /// A heartbeat in a group that exists.
+    pub(in super::super::super) fn heartbeat(&mut self, call: &Call<'_>, ask: &Heartbeat<'_>) {
+        let outcome = self.judge_heartbeat(ask);
+        self.reply(call.token, Reply::Heartbeat(outcome));
+    }
+
+    fn judge_heartbeat(&mut self, ask: &Heartbeat<'_>) -> Result<(), GroupError> {
+        self.validate_member(ask.member, ask.instance)?;
+        if ask.generation != self.group.generation {
+            return Err(GroupError::IllegalGeneration);
+        }
+        self.renew_session(ask.member);
+        match self.group.phase {
+            Phase::Preparing(_) => Err(GroupError::RebalanceInProgress),
+            Phase::Empty | Phase::Completing { .. } | Phase::Stable => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! LeaveGroup: members go, or an administrator removes them, several at once (KIP-345).
+
+use super::super::super::turn::{Call, Turn};
+use super::super::super::view::{Cause, Who};
+use crate::message::classic::{Leave, Leaver, Leaving, Left};
+use crate::message::{GroupError, Reply};
+use alloc::vec::Vec;
+use ottla_model::{InstanceId, MemberId};
+
+impl Turn<'_> {
+    /// Members leave a group that exists.
+    pub(in super::super::super) fn leave(&mut self, call: &Call<'_>, ask: &Leave<'_>) {
+        let mut causes = Vec::new();
+        let outcomes = ask.members.iter().map(|leaver| {
+            let outcome = self.let_go(leaver, &mut causes);
+            leaving(leaver, outcome)
+        });
+        let members = outcomes.collect();
+        if causes.is_empty() {
+            // Only promises were given up, if anything: they may have been all that was awaited.
+            self.close_if_complete();
+        } else {
+            self.rebalance(causes);
+        }
+        // Last, so that it waits for the record of a group that ran empty.
+        self.reply(call.token, Reply::Leave(Ok(Left { members })));
+    }
+
+    fn let_go(
+        &mut self,
+        leaver: &Leaver<'_>,
+        causes: &mut Vec<(Cause, Who)>,
+    ) -> Result<(), GroupError> {
+        if self.group.roster.break_promise(leaver.member).is_some() {
+            return Ok(());
+        }
+        let id = match (leaver.member, leaver.instance) {
+            // An administrator names the instance alone.
+            ("", instance) => {
+                let holder = instance.and_then(|instance| self.group.roster.holder(instance));
+                holder.cloned().ok_or(GroupError::UnknownMemberId)?
+            }
+            (member, instance) => {
+                self.validate_member(member, instance)?;
+                MemberId::from(member)
+            }
+        };
+        causes.extend(self.cause(Cause::Left, &id));
+        self.remove_member(&id);
+        Ok(())
+    }
+}
+
+/// Every named member with this outcome: what a group that does not exist answers.
+pub(in super::super::super) fn all_leaving(ask: &Leave<'_>, error: GroupError) -> Left {
+    Left { members: ask.members.iter().map(|leaver| leaving(leaver, Err(error))).collect() }
+}
+
+fn leaving(leaver: &Leaver<'_>, outcome: Result<(), GroupError>) -> Leaving {
+    (MemberId::from(leaver.member), leaver.instance.map(InstanceId::from), outcome)
+}

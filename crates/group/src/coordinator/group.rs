@@ -1,0 +1,108 @@
+//! One group: its hard state, and the soft state every protocol front works on.
+
+use super::barrier::Phase;
+use super::journal::Journal;
+use super::output::Index;
+use super::replay::Hard;
+use super::roster::Roster;
+use super::timers::Deadline;
+use crate::message::admin::GroupKind;
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use ottla_model::{Generation, GroupId, TopicName};
+
+/// One group.
+///
+/// `hard` is what survives; everything else is soft: it is derived from `hard` when the shard
+/// takes over (see [`restore`](super::front::classic::restore)) and lost with it. In
+/// [`Phase::Stable`] and [`Phase::Empty`] the two agree; between generations the soft side runs
+/// ahead, and a restart falls back to the last generation.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) id: GroupId,
+    /// Which protocol its members speak.
+    pub(super) kind: GroupKind,
+    pub(super) hard: Hard,
+    pub(super) roster: Roster,
+    pub(super) phase: Phase,
+    /// The end of the members' time to join (while preparing) or to sync (after).
+    pub(super) barrier: Deadline,
+    /// The generation in force, or the last one. Rises over the group's whole life.
+    pub(super) generation: Generation,
+    /// `consumer`, `connect`, ...; `None` until it has had a member.
+    pub(super) protocol_type: Option<Arc<str>>,
+    /// The assignor in force.
+    pub(super) protocol: Option<Arc<str>>,
+    /// Topics its members subscribe to, where that can be told.
+    pub(super) subscribed: Option<BTreeSet<TopicName>>,
+    pub(super) marks: Marks,
+    pub(super) journal: Journal,
+}
+
+/// The last decisions about a group: what its answers wait for.
+///
+/// Commits raise `offsets` alone, so they delay no heartbeat. A decision that makes the group
+/// exist or cease to exist raises both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Marks {
+    pub(super) membership: Index,
+    pub(super) offsets: Index,
+}
+
+impl Group {
+    /// A group nobody has spoken of yet; `marks` tell of an earlier group of that id.
+    pub(super) fn new(id: GroupId, marks: Marks, seed: u64) -> Self {
+        Self {
+            id,
+            kind: GroupKind::Classic,
+            hard: Hard::default(),
+            roster: Roster::new(seed),
+            phase: Phase::Empty,
+            barrier: Deadline::unarmed(),
+            generation: Generation(0),
+            protocol_type: None,
+            protocol: None,
+            subscribed: None,
+            marks,
+            journal: Journal::default(),
+        }
+    }
+
+    /// Forgets everything but the hard state and what answers wait for.
+    pub(super) fn forget_soft(&mut self, seed: u64) {
+        let hard = core::mem::take(&mut self.hard);
+        *self = Self { hard, ..Self::new(self.id.clone(), self.marks, seed) };
+    }
+
+    /// Whether nothing is left of it, neither on record nor in memory.
+    pub(super) fn is_void(&self) -> bool {
+        self.hard.is_void()
+            && self.phase.is_empty()
+            && self.roster.is_empty()
+            && self.roster.pending_len() == 0
+    }
+
+    /// Whether its members exchange subscriptions and assignments in the consumer's format.
+    pub(super) fn is_consumer(&self) -> bool {
+        self.protocol_type.as_deref() == Some(CONSUMER)
+    }
+
+    /// Whether a member subscribes to `topic`. Where subscriptions cannot be read, a group of
+    /// consumers may subscribe to anything.
+    pub(super) fn is_subscribed(&self, topic: &str) -> bool {
+        match &self.subscribed {
+            Some(topics) => topics.contains(topic),
+            None => self.is_consumer(),
+        }
+    }
+}
+
+impl Marks {
+    /// The later of the two.
+    pub(super) fn latest(self) -> Index {
+        self.membership.max(self.offsets)
+    }
+}
+
+/// The protocol type of Kafka's consumers.
+pub(super) const CONSUMER: &str = "consumer";

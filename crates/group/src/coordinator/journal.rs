@@ -1,0 +1,169 @@
+//! Why a group rebalanced, and who kept it waiting: what users read when they ask "why?".
+//!
+//! Kept in memory, bounded per group. It observes; no decision depends on it.
+
+use super::record::GroupMetadataValue;
+use super::roster::{Member, Roster};
+use super::view::{Cause, JournalEntry, MemberTimes, Move, Who};
+use crate::assign::subscription::Assignment;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use ottla_model::{Generation, Instant, MemberId, Now, PartitionId, TopicName};
+
+/// The causes of one rebalance, in the order they came.
+#[derive(Debug, Default)]
+pub(super) struct Causes {
+    kept: Vec<(Cause, Who)>,
+    more: u32,
+}
+
+/// The last generations of one group.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    entries: VecDeque<JournalEntry>,
+}
+
+impl Causes {
+    /// One more; beyond a bound only counted.
+    pub(super) fn add(&mut self, cause: (Cause, Who)) {
+        if self.kept.len() < CAUSES_MAX {
+            self.kept.push(cause);
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
+    }
+}
+
+impl Extend<(Cause, Who)> for Causes {
+    fn extend<T: IntoIterator<Item = (Cause, Who)>>(&mut self, causes: T) {
+        causes.into_iter().for_each(|cause| self.add(cause));
+    }
+}
+
+impl FromIterator<(Cause, Who)> for Causes {
+    fn from_iter<T: IntoIterator<Item = (Cause, Who)>>(causes: T) -> Self {
+        let mut gathered = Self::default();
+        gathered.extend(causes);
+        gathered
+    }
+}
+
+impl Journal {
+    /// A generation began: the members in `roster` have joined.
+    pub(super) fn begin(
+        &mut self,
+        generation: Generation,
+        causes: Causes,
+        began: Now,
+        now: Instant,
+        roster: &Roster,
+        bound: usize,
+    ) {
+        while self.entries.len() >= bound.max(1) {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(JournalEntry {
+            generation,
+            causes: causes.kept,
+            absorbed: causes.more,
+            began_at: began.wall,
+            join_took: now.since(began.mono),
+            sync_took: None,
+            members: roster.len(),
+            slowest: slowest(roster, began.mono, None),
+            moved: None,
+            moves: Vec::new(),
+        });
+    }
+
+    /// The generation that began last has its assignment; the barrier closed at `closed`.
+    pub(super) fn complete(
+        &mut self,
+        closed: Instant,
+        now: Instant,
+        roster: &Roster,
+        before: Option<&GroupMetadataValue>,
+        after: &GroupMetadataValue,
+    ) {
+        let Some(entry) = self.entries.back_mut() else { return };
+        entry.sync_took = Some(now.since(closed));
+        entry.slowest = slowest(roster, closed - entry.join_took, Some(closed));
+        if let Some((moved, moves)) = moves(before, after) {
+            entry.moved = Some(moved);
+            entry.moves = moves;
+        }
+    }
+
+    /// Oldest first.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &JournalEntry> {
+        self.entries.iter()
+    }
+}
+
+/// The members that took longest to join and sync, longest first.
+fn slowest(roster: &Roster, began: Instant, closed: Option<Instant>) -> Vec<MemberTimes> {
+    let took = |member: &Member| {
+        let synced = closed.and_then(|closed| member.synced_at.map(|at| at.since(closed)));
+        (member.joined_at.since(began), synced)
+    };
+    let mut members: Vec<_> =
+        roster.in_order().into_iter().map(|(id, member)| (took(member), id, member)).collect();
+    members.sort_by_key(|((join, sync), ..)| core::cmp::Reverse(*join + sync.unwrap_or_default()));
+    members.truncate(SLOWEST_MAX);
+    let times = |((join_took, sync_took), id, member): (_, &MemberId, &Member)| MemberTimes {
+        who: member.who(id),
+        join_took,
+        sync_took,
+    };
+    members.into_iter().map(times).collect()
+}
+
+/// Partitions that changed hands between two generations of consumers: how many, and the first
+/// of them. `None` where an assignment cannot be read.
+fn moves(
+    before: Option<&GroupMetadataValue>,
+    after: &GroupMetadataValue,
+) -> Option<(u32, Vec<Move>)> {
+    if &*after.protocol_type != super::group::CONSUMER {
+        return None;
+    }
+    let mut owners: Owners = BTreeMap::new();
+    if let Some(before) = before {
+        note(&mut owners, before, |owner| &mut owner.0)?;
+    }
+    note(&mut owners, after, |owner| &mut owner.1)?;
+    let mut count = 0;
+    let mut moves = Vec::new();
+    for ((topic, partition), (from, to)) in owners.into_iter().filter(|(_, (a, b))| a != b) {
+        count += 1;
+        if moves.len() < MOVES_MAX {
+            moves.push(Move { topic, partition, from, to });
+        }
+    }
+    Some((count, moves))
+}
+
+type Owner = (Option<MemberId>, Option<MemberId>);
+type Owners = BTreeMap<(TopicName, PartitionId), Owner>;
+
+fn note(
+    owners: &mut Owners,
+    generation: &GroupMetadataValue,
+    side: impl Fn(&mut Owner) -> &mut Option<MemberId>,
+) -> Option<()> {
+    for member in &generation.members {
+        let assignment = Assignment::decode(&member.assignment).ok()?;
+        for (topic, partition) in assignment.partitions.iter() {
+            let owner = owners.entry((topic.clone(), partition)).or_default();
+            *side(owner) = Some(member.member.clone());
+        }
+    }
+    Some(())
+}
+
+/// Causes kept of one rebalance.
+const CAUSES_MAX: usize = 8;
+/// Members whose times are kept of one rebalance.
+const SLOWEST_MAX: usize = 8;
+/// Moves kept of one rebalance.
+const MOVES_MAX: usize = 32;

@@ -1,0 +1,42 @@
+//! The one place where hard state changes: records, live or read from the log, become state here.
+//!
+//! [`Hard`] keeps its fields to itself, so that no handler can change them otherwise. It knows
+//! nothing of who is waiting, of time or of replies.
+
+use super::offsets::Offsets;
+use super::record::{GroupMetadataValue, Record};
+use alloc::sync::Arc;
+
+/// Of one group, exactly what its records say: what survives this process.
+#[derive(Debug, Default)]
+pub(super) struct Hard {
+    metadata: Option<Arc<GroupMetadataValue>>,
+    offsets: Offsets,
+}
+
+impl Hard {
+    /// Applies one record of this group. Applying it twice is applying it once.
+    pub(super) fn replay(&mut self, record: &Record) {
+        match record {
+            Record::OffsetCommit(commit) => {
+                self.offsets.apply(&commit.topic, commit.partition, commit.value.as_ref());
+            }
+            Record::GroupMetadata(generation) => self.metadata = generation.value.clone(),
+        }
+    }
+
+    /// The last durable (or to be durable) generation; `None` for a group that never had one.
+    pub(super) fn metadata(&self) -> Option<&Arc<GroupMetadataValue>> {
+        self.metadata.as_ref()
+    }
+
+    /// The committed offsets.
+    pub(super) fn offsets(&self) -> &Offsets {
+        &self.offsets
+    }
+
+    /// Whether no record speaks of this group (any more).
+    pub(super) fn is_void(&self) -> bool {
+        self.metadata.is_none() && self.offsets.is_empty()
+    }
+}

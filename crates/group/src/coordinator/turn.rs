@@ -1,0 +1,148 @@
+//! One turn: one group and what its shard offers, for as long as one input is handled.
+//!
+//! Fronts are written as methods of [`Turn`]. It is the only way to decide (records out, replayed
+//! at once) and to answer (with the index to wait for), so no front can get either wrong.
+
+use super::config::Config;
+use super::group::{Group, Marks};
+use super::map::Map;
+use super::output::{Index, Outbox};
+use super::record::Record;
+use super::timers::{Deadline, Timer, Timers};
+use super::view::{Cause, Who};
+use crate::message::{Client, GroupError, Reply, Token};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use ottla_model::{ConnectionId, GroupId, MemberId, Now, TopicsView};
+
+/// What a shard keeps beside its groups.
+#[derive(Debug)]
+pub(super) struct Services {
+    pub(super) config: Config,
+    pub(super) timers: Timers,
+    pub(super) outbox: Outbox,
+    /// When expired offsets are looked for next.
+    pub(super) expiry: Deadline,
+    pub(super) topics: Option<Arc<TopicsView>>,
+    /// Requests parked over all groups.
+    pub(super) parked: usize,
+    /// Parked joins of members that were never told their id, by connection.
+    pub(super) strangers: Map<ConnectionId, Vec<(GroupId, MemberId)>>,
+}
+
+/// One group's turn.
+pub(super) struct Turn<'s> {
+    pub(super) group: &'s mut Group,
+    pub(super) services: &'s mut Services,
+    pub(super) now: Now,
+}
+
+/// Where a request came from and where its reply goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call<'a> {
+    pub(super) token: Token,
+    pub(super) connection: ConnectionId,
+    pub(super) client: Client<'a>,
+    pub(super) fresh: [u8; 16],
+}
+
+impl Turn<'_> {
+    /// Makes `records` true: replays them, queues them as one batch, and returns its index.
+    /// Refused, with nothing changed, where they exceed the batch bound.
+    pub(super) fn decide(&mut self, records: Vec<Record>) -> Result<Index, GroupError> {
+        let bytes: usize = records.iter().map(Record::estimated_bytes).sum();
+        if bytes > self.services.config.batch_bytes_max {
+            return Err(GroupError::RecordTooLarge);
+        }
+        Ok(self.commit(records))
+    }
+
+    /// Like [`decide`](Self::decide) for decisions that may be split: as many batches as the
+    /// bound asks for. Returns the last index.
+    pub(super) fn decide_split(&mut self, records: Vec<Record>) -> Option<Index> {
+        let bound = self.services.config.batch_bytes_max;
+        let mut last = None;
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        for record in records {
+            let size = record.estimated_bytes();
+            if bytes + size > bound && !batch.is_empty() {
+                last = Some(self.commit(core::mem::take(&mut batch)));
+                bytes = 0;
+            }
+            bytes += size;
+            batch.push(record);
+        }
+        if !batch.is_empty() {
+            last = Some(self.commit(batch));
+        }
+        last
+    }
+
+    /// Answers a request about this group's members.
+    pub(super) fn reply(&mut self, token: Token, reply: Reply) {
+        self.services.outbox.reply(token, reply, self.group.marks.membership);
+    }
+
+    /// Answers a request about this group's offsets, which was judged by its members.
+    pub(super) fn reply_offsets(&mut self, token: Token, reply: Reply) {
+        self.services.outbox.reply(token, reply, self.group.marks.latest());
+    }
+
+    /// Sets when the barrier's time is up.
+    pub(super) fn arm_barrier(&mut self, after: core::time::Duration) {
+        let Group { id, barrier, .. } = &mut *self.group;
+        let at = self.now.mono + after;
+        self.services.timers.arm(barrier, at, || Timer::Barrier(id.clone()));
+    }
+
+    /// Starts a member's silence anew, with its session timeout.
+    pub(super) fn renew_session(&mut self, id: &str) {
+        if let Some(member) = self.group.roster.member(id) {
+            self.arm_session(id, member.session_timeout);
+        }
+    }
+
+    /// Sets when a member is taken for dead if nothing is heard of it.
+    pub(super) fn arm_session(&mut self, id: &str, after: core::time::Duration) {
+        let at = self.now.mono + after;
+        let Some(member_id) = self.group.roster.id(id).cloned() else { return };
+        let Some(member) = self.group.roster.member_mut(id) else { return };
+        let group = &self.group.id;
+        let timer = || Timer::Session(group.clone(), member_id);
+        self.services.timers.arm(&mut member.session, at, timer);
+    }
+
+    /// A member and why it is named, for the journal.
+    pub(super) fn cause(&self, cause: Cause, member: &str) -> Option<(Cause, Who)> {
+        self.group.roster.who(member).map(|who| (cause, who))
+    }
+
+    fn commit(&mut self, records: Vec<Record>) -> Index {
+        let was_void = self.group.hard.is_void();
+        let mut touched = Touched::default();
+        for record in &records {
+            match record {
+                Record::OffsetCommit(_) => touched.offsets = true,
+                Record::GroupMetadata(_) => touched.membership = true,
+            }
+            self.group.hard.replay(record);
+        }
+        let existence = was_void != self.group.hard.is_void();
+        let index = self.services.outbox.append(records);
+        let Marks { membership, offsets } = &mut self.group.marks;
+        if touched.membership || existence {
+            *membership = index;
+        }
+        if touched.offsets || existence {
+            *offsets = index;
+        }
+        index
+    }
+}
+
+#[derive(Default)]
+struct Touched {
+    membership: bool,
+    offsets: bool,
+}
