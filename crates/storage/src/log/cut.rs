@@ -1,0 +1,197 @@
+//! Cutting a log's end: to recover from a failed write or sync, or because its leader says so.
+
+use std::io;
+use std::sync::Arc;
+
+use ottla_model::{LeaderEpoch, Now, Offset};
+
+use super::open::{Cut, CutReason, Recovery, remove_segment};
+use super::reader::segment_at;
+use super::{Log, State};
+use crate::checkpoint::{self, Checkpoint};
+use crate::error::ChangeError;
+use crate::fs;
+use crate::producers::Producers;
+use crate::segment::{Scanner, Segment, names};
+
+impl Log {
+    /// Brings a poisoned log back: cuts it to the last successfully synced offset, syncs that,
+    /// and raises the leader epoch. If this fails the log stays poisoned;
+    /// trying again later is fine. Does nothing to a log that is online.
+    ///
+    /// # Errors
+    /// [`ChangeError::SyncUnderWay`], or the file system refuses still.
+    pub fn recover(&mut self, now: Now) -> Result<Recovery, ChangeError> {
+        let mut recovery = Recovery::default();
+        if self.state != State::Online {
+            recovery.cuts = self.cut_to(self.synced_offset(), now)?;
+            // Even if nothing is left to cut now: an attempt before this may have cut it.
+            let epoch = self.leader_epoch().map_or(0, |epoch| epoch.0);
+            let epoch = LeaderEpoch(epoch.saturating_add(1));
+            self.begin_epoch(epoch).map_err(ChangeError::io("write the leader epoch"))?;
+            recovery.epoch_raised = Some(epoch);
+            self.state = State::Online;
+        }
+        (recovery.start, recovery.end) = (self.start_offset(), self.end_offset());
+        Ok(recovery)
+    }
+
+    /// Cuts the log so that it ends at or before `offset`, on a batch's boundary, durably.
+    /// Returns the new end.
+    ///
+    /// # Errors
+    /// Out of range, a sync under way, or the file system refuses: then the log is poisoned if
+    /// anything was changed.
+    pub fn truncate_to(&mut self, offset: Offset, now: Now) -> Result<Offset, ChangeError> {
+        self.check_range(offset)?;
+        if offset < self.end_offset()
+            && let Err(error) = self.cut_to(offset, now)
+        {
+            if let ChangeError::Io { what, error } = &error {
+                self.poison(what, error);
+            }
+            return Err(error);
+        }
+        Ok(self.end_offset())
+    }
+
+    fn cut_to(&mut self, offset: Offset, now: Now) -> Result<Vec<Cut>, ChangeError> {
+        if self.syncing.under_way() {
+            return Err(ChangeError::SyncUnderWay);
+        }
+        let segments = self.shared.segments();
+        let at = segment_at(&segments, offset);
+        let (position, end) =
+            place(&segments[at], offset).map_err(ChangeError::io("find the place to cut"))?;
+        let producers = self.producers_at(&segments[..=at], end, position, now);
+        let producers = producers.map_err(ChangeError::io("replay the producers"))?;
+        self.drop_checkpoint_past(end).map_err(ChangeError::io("remove the checkpoint"))?;
+        let cuts = self
+            .cut_files(&segments[..=at], position, end)
+            .map_err(ChangeError::io("cut the segments"))?;
+        self.producers = producers;
+        let mut epochs = self.epochs.clone();
+        if epochs.cut_end(end) {
+            // The number must not come again for other records.
+            let newest = self.epochs.latest().unwrap_or_default();
+            epochs.assign(newest, end);
+            self.write_epochs(&epochs).map_err(ChangeError::io("write the leader epochs"))?;
+            self.epochs = epochs;
+        }
+        // Without it the next start takes longer, that is all.
+        let _ = self.write_checkpoint_now(0);
+        Ok(cuts)
+    }
+
+    /// The producers as of `end`, from the newest state known before it and the headers since.
+    fn producers_at(
+        &self,
+        segments: &[Arc<Segment>],
+        end: Offset,
+        position: u64,
+        now: Now,
+    ) -> io::Result<Producers> {
+        let (mut producers, from) = self.producers_before(segments, end)?;
+        let (last, earlier) = segments.split_last().expect("the segment that is cut");
+        let whole = earlier.iter().map(|segment| (segment, segment.size()));
+        for (segment, size) in whole.chain([(last, position)]) {
+            let mut scanner = Scanner::new(&*segment.file, 0, size);
+            while let Some(Ok(seen)) = scanner.next()? {
+                let header = seen.header();
+                if let (Some(id), true) = (header.producer_id(), header.base_offset() >= from) {
+                    producers.note(id, header, now.wall);
+                }
+            }
+        }
+        Ok(producers)
+    }
+
+    fn producers_before(
+        &self,
+        segments: &[Arc<Segment>],
+        end: Offset,
+    ) -> io::Result<(Producers, Offset)> {
+        if let Some(found) = self.read_checkpoint()?.filter(|found| found.recovery <= end) {
+            return Ok((found.producers, found.recovery));
+        }
+        for segment in segments.iter().rev() {
+            let path = names::path(&self.dir, segment.base, names::SNAPSHOT);
+            let bytes = fs::read_small(&*self.fs, &path, checkpoint::SIZE_MAX)?;
+            if let Some(found) = bytes.and_then(|bytes| Producers::from_snapshot(&bytes)) {
+                return Ok((found, segment.base));
+            }
+        }
+        Ok((Producers::default(), self.start_offset()))
+    }
+
+    /// A checkpoint past the cut would be taken for true after a crash: without one, everything
+    /// is checked.
+    fn drop_checkpoint_past(&self, end: Offset) -> io::Result<()> {
+        if self.read_checkpoint()?.is_none_or(|found| found.recovery <= end) {
+            return Ok(());
+        }
+        self.fs.remove(&self.dir.join(checkpoint::FILE))?;
+        self.fs.sync_dir(&self.dir)
+    }
+
+    fn read_checkpoint(&self) -> io::Result<Option<Checkpoint>> {
+        let path = self.dir.join(checkpoint::FILE);
+        let bytes = fs::read_small(&*self.fs, &path, checkpoint::SIZE_MAX)?;
+        Ok(bytes.and_then(|bytes| Checkpoint::from_bytes(&bytes)))
+    }
+
+    /// Removes later segments, cuts the last of those that stay, and syncs them.
+    fn cut_files(
+        &mut self,
+        stay: &[Arc<Segment>],
+        position: u64,
+        end: Offset,
+    ) -> io::Result<Vec<Cut>> {
+        let last = stay.last().expect("the segment that is cut").clone();
+        self.shared.set_synced(self.synced_offset().min(end));
+        self.shared.set_end(end);
+        self.shared.set_segments(stay.to_vec());
+        self.active = last.clone();
+        let mut cuts = self.remove_past(last.base)?;
+        let bytes = last.file.size()?.saturating_sub(position);
+        if bytes > 0 {
+            let why = CutReason::NotSynced;
+            cuts.insert(0, Cut { segment: last.base, position, bytes, why });
+        }
+        last.cut(position, self.config.index_interval_bytes)?;
+        for segment in stay {
+            segment.file.sync()?;
+        }
+        self.fs.sync_dir(&self.dir)?;
+        self.syncing.cut(stay);
+        self.shared.set_synced(end);
+        Ok(cuts)
+    }
+
+    /// Removes every segment past `base` that the folder has, be it from an attempt before this.
+    fn remove_past(&self, base: Offset) -> io::Result<Vec<Cut>> {
+        let mut cuts = Vec::new();
+        for file in self.fs.list(&self.dir)? {
+            let later = names::offset(&file.name, names::LOG).filter(|it| *it > base);
+            if let Some(segment) = later {
+                remove_segment(&*self.fs, &self.dir, segment)?;
+                let why = CutReason::NotSynced;
+                cuts.push(Cut { segment, position: 0, bytes: file.size, why });
+            }
+        }
+        cuts.sort_unstable_by_key(|cut| cut.segment);
+        Ok(cuts)
+    }
+}
+
+/// Where in a segment to cut so that it ends at or before `offset`, and the end that it has then.
+fn place(segment: &Segment, offset: Offset) -> io::Result<(u64, Offset)> {
+    match segment.seek(offset)? {
+        Ok(Some(seen)) => Ok((seen.position, seen.header().base_offset().min(offset))),
+        Ok(None) => Ok((segment.size(), offset)),
+        Err((position, damage)) => {
+            let what = format!("segment {} is damaged at {position}: {damage}", segment.base);
+            Err(io::Error::new(io::ErrorKind::InvalidData, what))
+        }
+    }
+}

@@ -1,0 +1,586 @@
+//! Opening a log, which after a crash means recovering it: what lies past the checkpoint is
+//! checked batch by batch, the first thing that is not whole is cut off with all that follows,
+//! and everything accepted is synced before a byte of it is readable.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ottla_model::{LeaderEpoch, Now, Offset, TopicId};
+
+use super::reader::Shared;
+use super::sync::Syncing;
+use super::{Log, State};
+use crate::checkpoint::{self, Checkpoint};
+use crate::config::{Durability, LogConfig};
+use crate::epochs::{self, Epochs};
+use crate::error::OpenError;
+use crate::fs::{self, Fs, Listed};
+use crate::offsets_file::{self, KeptOffsets};
+use crate::producers::Producers;
+use crate::segment::{Damage, Scanner, Seen, Segment, Tail, names};
+use crate::{clean, metadata};
+
+/// What opening a log found and did. Its text is fit for one log line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// The first offset there is to read.
+    pub start: Offset,
+    /// The log's end.
+    pub end: Offset,
+    /// Bytes past the checkpoint that were read and checked.
+    pub checked_bytes: u64,
+    /// What was cut off, in the log's order.
+    pub cuts: Vec<Cut>,
+    /// The leader epoch that was begun because something was, or may have been, lost.
+    pub epoch_raised: Option<LeaderEpoch>,
+    /// What was mended or could not be, in words.
+    pub notes: Vec<String>,
+}
+
+/// One file, or its end, that was cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Base offset of the segment.
+    pub segment: Offset,
+    /// Where in its file the cut is; zero if the whole file went.
+    pub position: u64,
+    /// Bytes that went.
+    pub bytes: u64,
+    /// Why.
+    pub why: CutReason,
+}
+
+/// Why bytes were cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutReason {
+    /// This is not what an append writes.
+    Damage(Damage),
+    /// It follows a cut.
+    Follows,
+    /// The log lost it after it was synced; the end went back to the last one synced.
+    NotSynced,
+}
+
+impl Log {
+    /// Opens the log in `dir`, creating what is missing, recovering what a crash left.
+    ///
+    /// # Errors
+    /// The folder is another topic's, or the file system refused. A damaged or torn log is no
+    /// error: the [`Recovery`] says what was cut and why.
+    pub fn open(
+        fs: Arc<dyn Fs>,
+        dir: &Path,
+        topic: TopicId,
+        config: LogConfig,
+        now: Now,
+    ) -> Result<(Self, Recovery), OpenError> {
+        let failed = |what| {
+            let dir = dir.to_owned();
+            move |error| OpenError::Io { what, dir, error }
+        };
+        let listed = enter(&*fs, dir).map_err(failed("list files"))?;
+        check_topic(&*fs, dir, topic)?;
+        let mut loading = Loading::new(fs, dir, config, now);
+        loading.load(&listed).map_err(failed("load segments"))?;
+        loading.settle().map_err(failed("make the recovered log durable"))?;
+        Ok(loading.into_log())
+    }
+}
+
+/// A log on its way from files to memory.
+struct Loading {
+    fs: Arc<dyn Fs>,
+    dir: PathBuf,
+    config: LogConfig,
+    now: Now,
+    segments: Vec<Arc<Segment>>,
+    /// From this one on, segments were looked at: they are to be synced, and a new checkpoint
+    /// is to cover them.
+    first_checked: usize,
+    /// Whether anything differs from what the last checkpoint covers.
+    changed: bool,
+    next: Offset,
+    /// Without a checkpoint of ours the log may be a compacted one of Kafka's, with gaps.
+    gaps_allowed: bool,
+    producers: Producers,
+    epochs: Epochs,
+    epochs_changed: bool,
+    kept: KeptOffsets,
+    recovery: Recovery,
+}
+
+impl Loading {
+    fn new(fs: Arc<dyn Fs>, dir: &Path, config: LogConfig, now: Now) -> Self {
+        Self {
+            fs,
+            dir: dir.to_owned(),
+            config,
+            now,
+            segments: Vec::new(),
+            first_checked: 0,
+            changed: false,
+            next: Offset(0),
+            gaps_allowed: false,
+            producers: Producers::default(),
+            epochs: Epochs::default(),
+            epochs_changed: false,
+            kept: KeptOffsets::default(),
+            recovery: Recovery::default(),
+        }
+    }
+
+    fn load(&mut self, listed: &[Listed]) -> io::Result<()> {
+        let swept = clean::sweep(&*self.fs, &self.dir, listed)?;
+        let listed = if swept.changed { self.fs.list(&self.dir)? } else { listed.to_vec() };
+        self.read_kept()?;
+        let epochs_known = self.read_epochs()?;
+        let files = Files(&listed);
+        let bases = self.drop_below_start(files.bases())?;
+        let checkpoint = self.read_checkpoint(&bases, &files)?;
+        match checkpoint {
+            Some(checkpoint) => self.load_from(checkpoint, &bases, &files, &swept.reindex)?,
+            None => self.load_all(&bases, &files)?,
+        }
+        self.mend_start()?;
+        if epochs_known || self.next == self.kept.log_start { Ok(()) } else { self.rebuild_epochs() }
+    }
+
+    fn read_kept(&mut self) -> io::Result<()> {
+        let path = self.dir.join(offsets_file::FILE);
+        let Some(text) = fs::read_small(&*self.fs, &path, SMALL)? else { return Ok(()) };
+        match KeptOffsets::from_text(&text) {
+            Some(kept) => self.kept = kept,
+            None => self.recovery.notes.push(format!("{} is unreadable", offsets_file::FILE)),
+        }
+        Ok(())
+    }
+
+    /// Removes segments that end at or below the log's start: a deletion that a crash cut short.
+    fn drop_below_start(&mut self, mut bases: Vec<Offset>) -> io::Result<Vec<Offset>> {
+        let keep_from = bases.partition_point(|base| *base <= self.kept.log_start);
+        for base in bases.drain(..keep_from.saturating_sub(1)) {
+            remove_segment(&*self.fs, &self.dir, base)?;
+        }
+        Ok(bases)
+    }
+
+    /// The checkpoint, if the files are those that it was taken of.
+    fn read_checkpoint(
+        &mut self,
+        bases: &[Offset],
+        files: &Files<'_>,
+    ) -> io::Result<Option<Checkpoint>> {
+        let path = self.dir.join(checkpoint::FILE);
+        let Some(bytes) = fs::read_small(&*self.fs, &path, checkpoint::SIZE_MAX)? else {
+            if !bases.is_empty() {
+                self.recovery.notes.push("there is no checkpoint: all segments are checked".into());
+            }
+            return Ok(None);
+        };
+        let found = Checkpoint::from_bytes(&bytes);
+        if let Some(found) = found
+            && self.is_of_these_files(&found, files)?
+        {
+            return Ok(Some(found));
+        }
+        self.recovery.notes.push("the checkpoint does not fit: all segments are checked".into());
+        Ok(None)
+    }
+
+    fn is_of_these_files(&self, found: &Checkpoint, files: &Files<'_>) -> io::Result<bool> {
+        let Some(size) = files.size(found.segment, names::LOG) else { return Ok(false) };
+        if size < found.position {
+            return Ok(false);
+        }
+        let Some(last) = found.last_batch else { return Ok(found.position == 0) };
+        let path = names::path(&self.dir, found.segment, names::LOG);
+        let file = self.fs.open(&path, fs::OpenMode::Existing)?;
+        let seen = Scanner::new(&*file, last.position, size).next()?;
+        let same = |seen: &Seen| {
+            seen.end() == found.position
+                && seen.header().crc() == last.crc
+                && seen.header().next_offset() == found.recovery
+        };
+        Ok(matches!(seen, Some(Ok(seen)) if same(&seen)))
+    }
+
+    /// Trusts what the checkpoint covers and checks what follows.
+    fn load_from(
+        &mut self,
+        checkpoint: Checkpoint,
+        bases: &[Offset],
+        files: &Files<'_>,
+        reindex: &[Offset],
+    ) -> io::Result<()> {
+        let at = bases.partition_point(|base| *base < checkpoint.segment);
+        for base in &bases[..at] {
+            let segment = self.open_sealed(*base, files, reindex.contains(base))?;
+            self.segments.push(Arc::new(segment));
+        }
+        self.first_checked = at;
+        let size = files.size(checkpoint.segment, names::LOG).unwrap_or(0);
+        let segment = self.open_checkpointed(&checkpoint)?;
+        self.next = checkpoint.recovery;
+        self.producers = checkpoint.producers;
+        self.check_from(segment, checkpoint.position, size, &bases[at + 1..], files)
+    }
+
+    fn open_sealed(
+        &mut self,
+        base: Offset,
+        files: &Files<'_>,
+        reindex: bool,
+    ) -> io::Result<Segment> {
+        let size = files.size(base, names::LOG).unwrap_or(0);
+        let segment = Segment::open(&self.fs, &self.dir, base, size)?;
+        let sizes = (files.size(base, names::INDEX), files.size(base, names::TIME_INDEX));
+        if let (Some(offsets), Some(times), false) = (sizes.0, sizes.1, reindex)
+            && segment.adopt_sealed(offsets, times)?
+        {
+            return Ok(segment);
+        }
+        self.recovery.notes.push(format!("indexes of segment {base} rebuilt"));
+        if let Some((position, damage)) = segment.reindex(self.config.index_interval_bytes)? {
+            // Synced data went bad on the disk. Cutting it would lose what follows as well.
+            let note = format!("segment {base} is damaged at byte {position}: {damage}");
+            self.recovery.notes.push(note);
+        }
+        // If there is no room for the files, the entries serve from memory.
+        let _ = segment.seal().and_then(|()| segment.sync_indexes());
+        Ok(segment)
+    }
+
+    fn open_checkpointed(&mut self, checkpoint: &Checkpoint) -> io::Result<Arc<Segment>> {
+        let position = checkpoint.position;
+        let segment = Segment::open(&self.fs, &self.dir, checkpoint.segment, position)?;
+        if !segment.adopt(checkpoint.offset_entries, checkpoint.time_entries)? {
+            self.recovery.notes.push(format!("indexes of segment {} rebuilt", segment.base));
+            segment.reindex(self.config.index_interval_bytes)?;
+            self.changed = true;
+        }
+        segment.resume(Tail {
+            since_entry: checkpoint.since_entry,
+            largest: checkpoint.largest,
+            first_append: checkpoint.first_append,
+            last_batch: checkpoint.last_batch,
+        });
+        Ok(Arc::new(segment))
+    }
+
+    /// Without a checkpoint: checks everything, from the first segment on.
+    fn load_all(&mut self, bases: &[Offset], files: &Files<'_>) -> io::Result<()> {
+        self.changed = true;
+        let Some((&first, later)) = bases.split_first() else {
+            return self.create_first(self.kept.log_start);
+        };
+        self.gaps_allowed = true;
+        self.next = first;
+        self.producers = self.read_snapshot(first)?.unwrap_or_default();
+        let segment = Arc::new(Segment::open(&self.fs, &self.dir, first, 0)?);
+        let size = files.size(first, names::LOG).unwrap_or(0);
+        self.check_from(segment, 0, size, later, files)
+    }
+
+    fn create_first(&mut self, base: Offset) -> io::Result<()> {
+        let segment = Segment::create(&self.fs, &self.dir, base)?;
+        self.segments.push(Arc::new(segment));
+        self.next = base;
+        Ok(())
+    }
+
+    /// Checks a segment from a position on, then all later ones, up to the first damage.
+    fn check_from(
+        &mut self,
+        mut segment: Arc<Segment>,
+        mut from: u64,
+        mut size: u64,
+        later: &[Offset],
+        files: &Files<'_>,
+    ) -> io::Result<()> {
+        for (index, &base) in later.iter().enumerate() {
+            let whole = self.check(&segment, from, size)?;
+            self.segments.push(segment.clone());
+            let file_size = files.size(base, names::LOG).unwrap_or(0);
+            let joins = base == self.next || (self.gaps_allowed && base > self.next);
+            if !whole || !joins {
+                return self.drop_segments(&later[index..], files, whole);
+            }
+            segment.seal().or_else(pass_disk_full)?;
+            segment = Arc::new(Segment::open(&self.fs, &self.dir, base, 0)?);
+            (from, size) = (0, file_size);
+            self.next = base;
+            self.changed = true;
+        }
+        self.check(&segment, from, size)?;
+        self.segments.push(segment);
+        Ok(())
+    }
+
+    /// Checks a segment from a position on and takes note of its batches. False if it was cut.
+    fn check(&mut self, segment: &Segment, from: u64, size: u64) -> io::Result<bool> {
+        if from == 0 {
+            segment.begin(self.now.wall);
+        }
+        let mut scanner = Scanner::new(&*segment.file, from, size).verifying();
+        let damage = loop {
+            match scanner.next()? {
+                None => break None,
+                Some(Ok(seen)) => match self.accept(segment, &seen) {
+                    Ok(()) => segment.publish(seen.end()),
+                    Err(damage) => break Some(damage),
+                },
+                Some(Err(damage)) => break Some(damage),
+            }
+        };
+        let position = segment.size();
+        self.recovery.checked_bytes += position - from.min(position);
+        self.changed |= position != from || damage.is_some();
+        let Some(damage) = damage else { return Ok(true) };
+        segment.file.set_len(position)?;
+        let (segment, bytes) = (segment.base, size - position);
+        let why = CutReason::Damage(damage);
+        self.recovery.cuts.push(Cut { segment, position, bytes, why });
+        Ok(false)
+    }
+
+    fn accept(&mut self, segment: &Segment, seen: &Seen) -> Result<(), Damage> {
+        let header = seen.header();
+        let found = header.base_offset();
+        let follows = found == self.next || (self.gaps_allowed && found > self.next);
+        if !follows || !segment.spans(header.last_offset()) {
+            return Err(Damage::Offsets { expected: self.next, found });
+        }
+        segment.note(header, seen.position, self.config.index_interval_bytes);
+        if let Some(id) = header.producer_id() {
+            self.producers.note(id, header, self.now.wall);
+            self.producers.bound(self.config.producers_max);
+        }
+        self.epochs_changed |= note_epoch(&mut self.epochs, seen);
+        self.next = header.next_offset();
+        Ok(())
+    }
+
+    /// Removes segments that cannot follow what was accepted.
+    fn drop_segments(
+        &mut self,
+        bases: &[Offset],
+        files: &Files<'_>,
+        mut first: bool,
+    ) -> io::Result<()> {
+        self.changed = true;
+        for &base in bases {
+            let damage = Damage::Offsets { expected: self.next, found: base };
+            let why = if first { CutReason::Damage(damage) } else { CutReason::Follows };
+            first = false;
+            let bytes = files.size(base, names::LOG).unwrap_or(0);
+            self.recovery.cuts.push(Cut { segment: base, position: 0, bytes, why });
+            remove_segment(&*self.fs, &self.dir, base)?;
+        }
+        Ok(())
+    }
+
+    /// The start lies in the log, whatever was lost.
+    fn mend_start(&mut self) -> io::Result<()> {
+        if self.next < self.kept.log_start {
+            let start = self.kept.log_start;
+            self.recovery.notes.push(format!("all was lost up to the log's start {start}"));
+            for segment in std::mem::take(&mut self.segments) {
+                remove_segment(&*self.fs, &self.dir, segment.base)?;
+            }
+            self.first_checked = 0;
+            self.changed = true;
+            self.create_first(start)?;
+        }
+        self.kept.log_start = self.kept.log_start.max(self.segments[0].base);
+        Ok(())
+    }
+
+    fn read_snapshot(&self, at: Offset) -> io::Result<Option<Producers>> {
+        let path = names::path(&self.dir, at, names::SNAPSHOT);
+        let bytes = fs::read_small(&*self.fs, &path, checkpoint::SIZE_MAX)?;
+        Ok(bytes.and_then(|bytes| Producers::from_snapshot(&bytes)))
+    }
+
+    /// Reads the epoch file. False if it is missing or damaged.
+    fn read_epochs(&mut self) -> io::Result<bool> {
+        let path = self.dir.join(epochs::FILE);
+        let text = fs::read_small(&*self.fs, &path, EPOCHS_SIZE_MAX)?;
+        let known = text.as_deref().and_then(Epochs::from_text);
+        let found = known.is_some();
+        self.epochs = known.unwrap_or_default();
+        Ok(found)
+    }
+
+    /// Gathers the epochs anew from every batch there is.
+    fn rebuild_epochs(&mut self) -> io::Result<()> {
+        self.recovery.notes.push(format!("{} rebuilt from the batches", epochs::FILE));
+        self.epochs_changed = true;
+        self.epochs = Epochs::default();
+        for segment in &self.segments {
+            let mut scanner = Scanner::new(&*segment.file, 0, segment.size());
+            while let Some(Ok(seen)) = scanner.next()? {
+                note_epoch(&mut self.epochs, &seen);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes durable what was accepted, and raises the epoch if anything was lost.
+    fn settle(&mut self) -> io::Result<()> {
+        let newest = self.epochs.latest();
+        let traces_lost = self.epochs.cut_end(self.next);
+        self.epochs_changed |= traces_lost;
+        self.epochs_changed |= self.epochs.cut_start(self.kept.log_start);
+        if self.changed {
+            for segment in &self.segments[self.first_checked..] {
+                segment.file.sync()?;
+            }
+            self.fs.sync_dir(&self.dir)?;
+        }
+        let untraced = self.config.durability == Durability::PageCache && newest.is_some();
+        if traces_lost || untraced || !self.recovery.cuts.is_empty() {
+            let epoch = LeaderEpoch(newest.map_or(0, |epoch| epoch.0).saturating_add(1));
+            self.epochs.assign(epoch, self.next);
+            self.epochs_changed = true;
+            self.recovery.epoch_raised = Some(epoch);
+        }
+        (self.recovery.start, self.recovery.end) = (self.kept.log_start, self.next);
+        Ok(())
+    }
+
+    fn into_log(self) -> (Log, Recovery) {
+        let active = self.segments.last().expect("a log has a segment").clone();
+        let shared = Shared::new(self.segments, self.kept.log_start, self.next);
+        let checked = if self.changed { self.first_checked } else { usize::MAX };
+        let mut log = Log {
+            fs: self.fs,
+            dir: self.dir,
+            config: self.config,
+            shared: Arc::new(shared),
+            active,
+            producers: self.producers,
+            epochs: self.epochs,
+            kept: self.kept,
+            state: State::Online,
+            syncing: Syncing::clean(self.next),
+            doomed: Vec::new(),
+        };
+        let mut recovery = self.recovery;
+        // What follows only shortens the next start: the log is usable without it, and a full
+        // disk must not keep it from being read.
+        if self.epochs_changed
+            && let Err(error) = log.write_epochs(&log.epochs)
+        {
+            recovery.notes.push(format!("cannot write the leader epochs: {error}"));
+        }
+        if checked != usize::MAX
+            && let Err(error) = log.write_checkpoint_now(checked)
+        {
+            recovery.notes.push(format!("cannot write the checkpoint: {error}"));
+        }
+        (log, recovery)
+    }
+}
+
+/// The files of a folder by segment.
+struct Files<'a>(&'a [Listed]);
+
+impl Files<'_> {
+    fn bases(&self) -> Vec<Offset> {
+        let bases = self.0.iter().filter_map(|file| names::offset(&file.name, names::LOG));
+        let mut bases: Vec<Offset> = bases.collect();
+        bases.sort_unstable();
+        bases
+    }
+
+    fn size(&self, base: Offset, suffix: &str) -> Option<u64> {
+        let of = |file: &&Listed| names::offset(&file.name, suffix) == Some(base);
+        self.0.iter().find(of).map(|file| file.size)
+    }
+}
+
+impl fmt::Display for Recovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "offsets {} to {}", self.start, self.end)?;
+        if self.checked_bytes > 0 {
+            write!(f, ", {} bytes past the checkpoint checked", self.checked_bytes)?;
+        }
+        for cut in &self.cuts {
+            write!(f, "; {cut}")?;
+        }
+        if let Some(epoch) = self.epoch_raised {
+            write!(f, "; leader epoch raised to {epoch}")?;
+        }
+        for note in &self.notes {
+            write!(f, "; {note}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { segment, position, bytes, why } = self;
+        write!(f, "{bytes} bytes cut from segment {segment} at byte {position}, as {why}")
+    }
+}
+
+impl fmt::Display for CutReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damage(damage) => damage.fmt(f),
+            Self::Follows => f.write_str("they follow a cut"),
+            Self::NotSynced => f.write_str("they were not synced"),
+        }
+    }
+}
+
+/// The folder's files; the folder is created, durably, if it is not there.
+fn enter(fs: &dyn Fs, dir: &Path) -> io::Result<Vec<Listed>> {
+    match fs.list(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        listed => return listed,
+    }
+    fs.create_dir(dir)?;
+    if let Some(parent) = dir.parent() {
+        fs.sync_dir(parent)?;
+    }
+    fs.list(dir)
+}
+
+fn check_topic(fs: &dyn Fs, dir: &Path, expected: TopicId) -> Result<(), OpenError> {
+    let failed = |what| move |error| OpenError::Io { what, dir: dir.to_owned(), error };
+    let found = metadata::read_topic_id(fs, dir).map_err(failed("read partition.metadata"))?;
+    match found {
+        Some(found) if found == expected => Ok(()),
+        Some(found) => Err(OpenError::OtherTopic { dir: dir.to_owned(), expected, found }),
+        None => metadata::write_topic_id(fs, dir, expected)
+            .map_err(failed("write partition.metadata")),
+    }
+}
+
+/// Removes every file of a segment, its snapshot too. What is not there is fine.
+pub(super) fn remove_segment(fs: &dyn Fs, dir: &Path, base: Offset) -> io::Result<()> {
+    for suffix in names::OF_SEGMENT {
+        match fs.remove(&names::path(dir, base, suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn note_epoch(epochs: &mut Epochs, seen: &Seen) -> bool {
+    let epoch = seen.header().leader_epoch();
+    epoch.0 >= 0 && epochs.assign(epoch, seen.header().base_offset())
+}
+
+fn pass_disk_full(error: io::Error) -> io::Result<()> {
+    if fs::is_disk_full(&error) { Ok(()) } else { Err(error) }
+}
+
+/// The most bytes of the text files that a log reads whole.
+const SMALL: u64 = 4096;
+const EPOCHS_SIZE_MAX: u64 = 16 << 20;

@@ -1,0 +1,283 @@
+//! Group commit: one fsync, run outside the log's lock, for everything appended before it.
+//!
+//! Now and then a sync also writes the checkpoint that keeps restarts short. Data first, then
+//! names, then the checkpoint that relies on both.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ottla_model::Offset;
+
+use super::{Log, State};
+use crate::checkpoint::{self, Checkpoint};
+use crate::error::Poison;
+use crate::fs::{self, Fs};
+use crate::segment::Segment;
+
+/// What is written but not synced.
+#[derive(Debug, Default)]
+pub(super) struct Syncing {
+    under_way: bool,
+    /// Sealed segments, oldest first, that no sync has covered since their last batch.
+    sealed: Vec<Arc<Segment>>,
+    /// Sealed segments whose indexes no checkpoint has covered.
+    unindexed: Vec<Arc<Segment>>,
+    /// Whether the directory has names that are not durable.
+    names: bool,
+    bytes_since_checkpoint: u64,
+    checkpoint_due: bool,
+    /// Up to here a restart trusts the log.
+    checkpointed: Offset,
+}
+
+/// A sync to run: fdatasync, and what belongs to it. It holds what it needs; the log may be
+/// appended to meanwhile.
+#[derive(Debug)]
+pub struct SyncJob {
+    fs: Arc<dyn Fs>,
+    dir: PathBuf,
+    sealed: Vec<Arc<Segment>>,
+    active: Arc<Segment>,
+    names: bool,
+    up_to: Offset,
+    checkpoint: Option<CheckpointJob>,
+}
+
+#[derive(Debug)]
+struct CheckpointJob {
+    recovery: Offset,
+    bytes: Vec<u8>,
+    unindexed: Vec<Arc<Segment>>,
+}
+
+/// How a sync went. Give it back to [`Log::finish_sync`], whatever it says.
+#[derive(Debug)]
+#[must_use = "the log waits for it"]
+pub struct Synced {
+    sealed: Vec<Arc<Segment>>,
+    names: bool,
+    up_to: Offset,
+    data: io::Result<()>,
+    checkpoint: Option<Checkpointed>,
+}
+
+#[derive(Debug)]
+struct Checkpointed {
+    recovery: Offset,
+    unindexed: Vec<Arc<Segment>>,
+    written: io::Result<()>,
+}
+
+impl Log {
+    /// Whether there is anything that a sync would make safe.
+    pub fn needs_sync(&self) -> bool {
+        self.syncing.names || self.synced_offset() < self.end_offset()
+    }
+
+    /// The sync of everything appended so far; none if there is nothing to sync, if one is under
+    /// way, or if the log is poisoned. Run it outside the lock and hand the outcome to
+    /// [`Log::finish_sync`].
+    pub fn start_sync(&mut self) -> Option<SyncJob> {
+        if self.syncing.under_way || self.state != State::Online || !self.needs_sync() {
+            return None;
+        }
+        Some(self.sync_job())
+    }
+
+    /// Takes the outcome of a sync. On success the synced offset has risen to what was appended
+    /// when the sync began.
+    ///
+    /// # Errors
+    /// The sync failed: the log is poisoned, and nothing past the synced offset is safe.
+    pub fn finish_sync(&mut self, synced: Synced) -> Result<Offset, Poison> {
+        self.syncing.under_way = false;
+        if let Err(error) = synced.data {
+            self.syncing.names |= synced.names;
+            return Err(self.poison("sync the segment", &error));
+        }
+        forget(&mut self.syncing.sealed, &synced.sealed);
+        self.shared.set_synced(synced.up_to);
+        if let Some(Checkpointed { recovery, unindexed, written: Ok(()) }) = synced.checkpoint {
+            forget(&mut self.syncing.unindexed, &unindexed);
+            self.syncing.checkpointed = recovery;
+        }
+        Ok(synced.up_to)
+    }
+
+    /// Syncs everything and writes the checkpoint, for a restart that has nothing to look at.
+    /// Also leaves Kafka's snapshot file. The log can be dropped then, or used on.
+    ///
+    /// # Errors
+    /// The data is not all safe: the log is poisoned, as after a failed sync.
+    pub fn close(&mut self) -> Result<(), Poison> {
+        if let State::Poisoned(poison) = &self.state {
+            return Err(poison.clone());
+        }
+        self.syncing.checkpoint_due = true;
+        let synced = self.sync_job().run();
+        self.finish_sync(synced)?;
+        let _ = self.active.offsets.trim();
+        let _ = self.active.times.trim();
+        let _ = self.write_snapshot(self.end_offset());
+        Ok(())
+    }
+
+    /// Up to here a restart would trust the log without looking.
+    pub fn checkpoint_offset(&self) -> Offset {
+        self.syncing.checkpointed
+    }
+
+    /// Writes the checkpoint of a log that is synced already, its indexes from the segment
+    /// `first` on included.
+    pub(super) fn write_checkpoint_now(&mut self, first: usize) -> io::Result<()> {
+        for segment in &self.shared.segments()[first..] {
+            segment.write_indexes()?;
+            segment.sync_indexes()?;
+        }
+        let checkpoint = self.checkpoint();
+        let path = self.dir.join(checkpoint::FILE);
+        fs::replace(&*self.fs, &path, &checkpoint.to_bytes())?;
+        self.syncing = Syncing::clean(checkpoint.recovery);
+        Ok(())
+    }
+
+    fn sync_job(&mut self) -> SyncJob {
+        self.syncing.under_way = true;
+        let checkpoint = self.checkpoint_job();
+        SyncJob {
+            fs: self.fs.clone(),
+            dir: self.dir.clone(),
+            sealed: self.syncing.sealed.clone(),
+            active: self.active.clone(),
+            names: std::mem::take(&mut self.syncing.names),
+            up_to: self.end_offset(),
+            checkpoint,
+        }
+    }
+
+    fn checkpoint_job(&mut self) -> Option<CheckpointJob> {
+        let due = self.syncing.bytes_since_checkpoint >= self.config.checkpoint_bytes;
+        if !due && !self.syncing.checkpoint_due {
+            return None;
+        }
+        // Whether or not it can be written: trying again at once would help nobody.
+        self.syncing.bytes_since_checkpoint = 0;
+        self.syncing.checkpoint_due = false;
+        self.active.write_indexes().ok()?;
+        let checkpoint = self.checkpoint();
+        Some(CheckpointJob {
+            recovery: checkpoint.recovery,
+            bytes: checkpoint.to_bytes(),
+            unindexed: self.syncing.unindexed.clone(),
+        })
+    }
+
+    /// The checkpoint of the log's end as it is. It may be written once all of that is synced,
+    /// the active segment's indexes included.
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        let tail = self.active.tail();
+        Checkpoint {
+            recovery: self.end_offset(),
+            segment: self.active.base,
+            position: self.active.size(),
+            offset_entries: self.active.offsets.entries(),
+            time_entries: self.active.times.entries(),
+            since_entry: tail.since_entry,
+            largest: tail.largest,
+            first_append: tail.first_append,
+            last_batch: tail.last_batch,
+            producers: self.producers.clone(),
+        }
+    }
+}
+
+impl Syncing {
+    /// Nothing is unsynced, and a restart would trust everything up to `checkpointed`.
+    pub(super) fn clean(checkpointed: Offset) -> Self {
+        Self { checkpointed, ..Self::default() }
+    }
+
+    pub(super) fn under_way(&self) -> bool {
+        self.under_way
+    }
+
+    /// Nothing is unsynced; of the segments that stayed no index is vouched for.
+    pub(super) fn cut(&mut self, stayed: &[Arc<Segment>]) {
+        let unindexed = stayed.split_last().map(|(_, sealed)| sealed.to_vec()).unwrap_or_default();
+        *self = Self { unindexed, checkpoint_due: true, ..Self::default() };
+    }
+
+    /// Segments that were deleted need no sync.
+    pub(super) fn deleted(&mut self, segments: &[Arc<Segment>]) {
+        forget(&mut self.sealed, segments);
+        forget(&mut self.unindexed, segments);
+    }
+
+    pub(super) fn checkpointed(&self) -> Offset {
+        self.checkpointed
+    }
+
+    pub(super) fn appended(&mut self, bytes: u64) {
+        self.bytes_since_checkpoint += bytes;
+    }
+
+    pub(super) fn rolled(&mut self, sealed: Arc<Segment>) {
+        self.sealed.push(sealed.clone());
+        self.unindexed.push(sealed);
+        self.names = true;
+        self.checkpoint_due = true;
+    }
+}
+
+impl SyncJob {
+    /// Everything below is safe if the job succeeds.
+    pub fn up_to(&self) -> Offset {
+        self.up_to
+    }
+
+    /// Runs the sync. Blocks on the disk.
+    pub fn run(self) -> Synced {
+        let data = self.sync_data();
+        let checkpoint = match (&data, &self.checkpoint) {
+            (Ok(()), Some(job)) => Some(self.write_checkpoint(job)),
+            _ => None,
+        };
+        let Self { sealed, names, up_to, .. } = self;
+        Synced { sealed, names, up_to, data, checkpoint }
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        for segment in &self.sealed {
+            segment.file.sync()?;
+        }
+        self.active.file.sync()?;
+        if self.names { self.fs.sync_dir(&self.dir) } else { Ok(()) }
+    }
+
+    fn write_checkpoint(&self, job: &CheckpointJob) -> Checkpointed {
+        let indexes = job.unindexed.iter().chain([&self.active]);
+        let written = indexes.map(|segment| segment.sync_indexes()).collect::<io::Result<()>>();
+        let path = self.dir.join(checkpoint::FILE);
+        let written = written.and_then(|()| fs::replace(&*self.fs, &path, &job.bytes));
+        Checkpointed { recovery: job.recovery, unindexed: job.unindexed.clone(), written }
+    }
+}
+
+impl Synced {
+    /// Whether the data is safe.
+    pub fn data(&self) -> Result<(), &io::Error> {
+        self.data.as_ref().map(|()| ())
+    }
+
+    /// Whether the checkpoint, if this sync wrote one, was written; failing costs only time at
+    /// the next restart.
+    pub fn checkpoint(&self) -> Result<(), &io::Error> {
+        self.checkpoint.as_ref().map_or(Ok(()), |done| done.written.as_ref().map(|()| ()))
+    }
+}
+
+/// Takes `done` off a list of what is left to do. What was deleted meanwhile is not on it.
+fn forget(left: &mut Vec<Arc<Segment>>, done: &[Arc<Segment>]) {
+    left.retain(|segment| !done.iter().any(|done| Arc::ptr_eq(segment, done)));
+}
