@@ -83,9 +83,9 @@ impl Epochs {
         for line in lines {
             let (epoch, start) = line.split_once(' ')?;
             let entry = (LeaderEpoch(epoch.parse().ok()?), Offset(start.parse().ok()?));
-            let rises = epochs.last().is_none_or(|last: &(LeaderEpoch, Offset)| {
-                last.0 < entry.0 && last.1 <= entry.1
-            });
+            let rises = epochs
+                .last()
+                .is_none_or(|last: &(LeaderEpoch, Offset)| last.0 < entry.0 && last.1 <= entry.1);
             if !rises || entry.0.0 < 0 || entry.1.0 < 0 {
                 return None;
             }

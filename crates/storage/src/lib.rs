@@ -44,6 +44,9 @@ mod offsets_file;
 mod producers;
 mod segment;
 
+#[cfg(test)]
+mod tests;
+
 pub use config::{CleanupPolicy, Durability, LogConfig};
 pub use error::{AppendError, ChangeError, Malformed, OpenError, Poison, ReadError};
 pub use log::{

@@ -71,11 +71,8 @@ fn search(
     unpacked_bytes_max: usize,
     wanted: &dyn Fn(Offset, Timestamp) -> bool,
 ) -> Result<Option<TimedOffset>, ReadError> {
-    let damaged = |(position, damage)| ReadError::Damaged {
-        segment: segment.base,
-        position,
-        damage,
-    };
+    let damaged =
+        |(position, damage)| ReadError::Damaged { segment: segment.base, position, damage };
     // Up to this entry every timestamp is below the one looked for.
     let before = segment.times.floor(time.0.saturating_sub(1))?;
     let from = match before {

@@ -144,7 +144,11 @@ impl Loading {
             None => self.load_all(&bases, &files)?,
         }
         self.mend_start()?;
-        if epochs_known || self.next == self.kept.log_start { Ok(()) } else { self.rebuild_epochs() }
+        if epochs_known || self.next == self.kept.log_start {
+            Ok(())
+        } else {
+            self.rebuild_epochs()
+        }
     }
 
     fn read_kept(&mut self) -> io::Result<()> {
@@ -556,8 +560,9 @@ fn check_topic(fs: &dyn Fs, dir: &Path, expected: TopicId) -> Result<(), OpenErr
     match found {
         Some(found) if found == expected => Ok(()),
         Some(found) => Err(OpenError::OtherTopic { dir: dir.to_owned(), expected, found }),
-        None => metadata::write_topic_id(fs, dir, expected)
-            .map_err(failed("write partition.metadata")),
+        None => {
+            metadata::write_topic_id(fs, dir, expected).map_err(failed("write partition.metadata"))
+        }
     }
 }
 

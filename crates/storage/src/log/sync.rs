@@ -256,8 +256,8 @@ impl SyncJob {
     }
 
     fn write_checkpoint(&self, job: &CheckpointJob) -> Checkpointed {
-        let indexes = job.unindexed.iter().chain([&self.active]);
-        let written = indexes.map(|segment| segment.sync_indexes()).collect::<io::Result<()>>();
+        let mut indexes = job.unindexed.iter().chain([&self.active]);
+        let written = indexes.try_for_each(|segment| segment.sync_indexes());
         let path = self.dir.join(checkpoint::FILE);
         let written = written.and_then(|()| fs::replace(&*self.fs, &path, &job.bytes));
         Checkpointed { recovery: job.recovery, unindexed: job.unindexed.clone(), written }
@@ -265,15 +265,15 @@ impl SyncJob {
 }
 
 impl Synced {
-    /// Whether the data is safe.
-    pub fn data(&self) -> Result<(), &io::Error> {
-        self.data.as_ref().map(|()| ())
+    /// Why the data is not safe, if it is not.
+    pub fn data_error(&self) -> Option<&io::Error> {
+        self.data.as_ref().err()
     }
 
-    /// Whether the checkpoint, if this sync wrote one, was written; failing costs only time at
-    /// the next restart.
-    pub fn checkpoint(&self) -> Result<(), &io::Error> {
-        self.checkpoint.as_ref().map_or(Ok(()), |done| done.written.as_ref().map(|()| ()))
+    /// Why the checkpoint, if this sync was to write one, was not written. That costs time at
+    /// the next restart, nothing else.
+    pub fn checkpoint_error(&self) -> Option<&io::Error> {
+        self.checkpoint.as_ref().and_then(|done| done.written.as_ref().err())
     }
 }
 

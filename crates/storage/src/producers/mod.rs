@@ -5,8 +5,6 @@
 //! Transactions will add their first offset per producer here.
 
 mod snapshot;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -179,9 +177,8 @@ impl Producer {
     }
 
     fn find(&self, first: i32, last: i32) -> Option<ProducerBatch> {
-        let same = |batch: &&ProducerBatch| {
-            batch.last_sequence == last && batch.first_sequence() == first
-        };
+        let same =
+            |batch: &&ProducerBatch| batch.last_sequence == last && batch.first_sequence() == first;
         self.batches.iter().find(same).copied()
     }
 }

@@ -165,7 +165,7 @@ impl Segment {
     pub(crate) fn adopt_sealed(&self, index_size: u64, time_size: u64) -> io::Result<bool> {
         let whole = |size: u64, len: usize| {
             let entries = size / len as u64;
-            (size % len as u64 == 0).then_some(entries).and_then(|it| u32::try_from(it).ok())
+            size.is_multiple_of(len as u64).then_some(entries).and_then(|it| u32::try_from(it).ok())
         };
         let (Some(offsets), Some(times)) =
             (whole(index_size, OffsetEntry::LEN), whole(time_size, TimeEntry::LEN))

@@ -116,11 +116,6 @@ impl Segment {
         let bytes = Bytes::from(bytes);
         Ok(Found::Batches(if len == bytes.len() { bytes } else { bytes.slice(..len) }, next))
     }
-
-    /// Forgets where reads stopped: those places are about to change.
-    pub(crate) fn forget_stops(&self) {
-        self.recent.lock().clear();
-    }
 }
 
 impl Recent {

@@ -1,0 +1,162 @@
+//! What a restart makes of torn, damaged and missing files, and what it says about it.
+
+use super::*;
+use crate::{CutReason, Damage};
+
+fn filled() -> Rig {
+    let mut rig = Rig::new(LogConfig { checkpoint_bytes: 1 << 20, ..small() });
+    for round in 0..60 {
+        rig.put(&format!("{round}"), 3);
+    }
+    rig
+}
+
+fn active(rig: &Rig) -> String {
+    rig.files().into_iter().rfind(|name| name.ends_with(".log")).unwrap()
+}
+
+#[test]
+fn a_torn_tail_is_cut_and_said() {
+    let mut rig = filled();
+    let name = active(&rig);
+    let whole = rig.file(&name);
+    let before = rig.all();
+    rig.plant(&name, &whole[..whole.len() - 5]);
+    let recovery = rig.kill();
+    assert_eq!(recovery.cuts.len(), 1);
+    assert_eq!(recovery.cuts[0].why, CutReason::Damage(Damage::Torn));
+    assert_eq!(recovery.epoch_raised, Some(LeaderEpoch(1)));
+    assert_eq!(rig.log.epoch_end(LeaderEpoch(0)), Some((LeaderEpoch(0), Offset(177))));
+    let said = recovery.to_string();
+    assert!(said.contains("as the file ends inside a batch; leader epoch raised to 1"), "{said}");
+    assert_eq!(rig.all(), before[..before.len() - 3]);
+    assert_eq!(rig.kill().cuts, [], "it is not cut twice");
+    assert_eq!(rig.log.leader_epoch(), Some(LeaderEpoch(1)));
+    rig.put("on", 1);
+}
+
+#[test]
+fn damage_in_the_middle_cuts_all_that_follows() {
+    let mut rig = filled();
+    let before = rig.all();
+    let names: Vec<_> = rig.files().into_iter().filter(|name| name.ends_with(".log")).collect();
+    assert!(names.len() >= 3);
+    let mut bytes = rig.file(&names[names.len() - 2]);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    rig.plant(&names[names.len() - 2], &bytes);
+    let recovery = rig.kill();
+    let whys: Vec<_> = recovery.cuts.iter().map(|cut| cut.why).collect();
+    assert!(matches!(whys[0], CutReason::Damage(_)), "{recovery}");
+    assert_eq!(whys[1..], [CutReason::Follows]);
+    let after = rig.all();
+    assert!(after.len() < before.len());
+    assert_eq!(after, before[..after.len()]);
+}
+
+#[test]
+fn a_missing_segment_cuts_those_behind_it() {
+    let mut rig = filled();
+    let before = rig.all();
+    let names: Vec<_> = rig.files().into_iter().filter(|name| name.ends_with(".log")).collect();
+    fs::Fs::remove(&rig.fs, &Path::new(DIR).join(&names[1])).unwrap();
+    let recovery = rig.kill();
+    assert!(matches!(recovery.cuts[0].why, CutReason::Damage(Damage::Offsets { .. })));
+    let after = rig.all();
+    assert_eq!(after, before[..after.len()]);
+    assert!(!after.is_empty());
+}
+
+/// Indexes are hints: lost, cut, damaged or swapped, every offset is found all the same.
+#[test]
+fn damaged_indexes_are_rebuilt() {
+    type Damaging = fn(Vec<u8>) -> Vec<u8>;
+    let damagings: [Damaging; 5] = [
+        |_| Vec::new(),
+        |bytes| bytes[..bytes.len() - 3].to_vec(),
+        |bytes| bytes.iter().map(|byte| !byte).collect(),
+        |bytes| vec![0; bytes.len()],
+        |bytes| bytes.chunks(4).rev().flatten().copied().collect(),
+    ];
+    for (which, damage) in damagings.into_iter().enumerate() {
+        let mut rig = filled();
+        rig.sync();
+        rig.log.close().unwrap();
+        let before = rig.all();
+        for name in rig.files().iter().filter(|name| name.ends_with("index")) {
+            let bytes = rig.file(name);
+            rig.plant(name, &damage(bytes));
+        }
+        let recovery = rig.kill();
+        assert_eq!(recovery.cuts, [], "damage {which}: {recovery}");
+        assert_eq!(rig.all(), before);
+        for from in 0..before.len() {
+            assert_eq!(rig.read(from as i64).unwrap().first().unwrap().offset / 3, from as i64 / 3);
+        }
+    }
+}
+
+#[test]
+fn missing_side_files_are_made_anew() {
+    for name in ["recovery-checkpoint", "leader-epoch-checkpoint", "partition.metadata"] {
+        for damaged in [false, true] {
+            if damaged && name == "partition.metadata" {
+                continue;
+            }
+            let mut rig = filled();
+            rig.epoch = 3;
+            for sequence in 0..5 {
+                rig.append(idempotent(1, 0, sequence, "v")).unwrap();
+            }
+            rig.log.close().unwrap();
+            let before = rig.all();
+            match damaged {
+                true => rig.plant(name, b"nonsense"),
+                false => fs::Fs::remove(&rig.fs, &Path::new(DIR).join(name)).unwrap(),
+            }
+            let recovery = rig.kill();
+            assert_eq!(recovery.cuts, []);
+            assert_eq!(rig.all(), before);
+            assert_eq!(rig.log.epoch_of(Offset(0)), Some(LeaderEpoch(0)));
+            assert_eq!(rig.log.epoch_of(Offset(180)), Some(LeaderEpoch(3)));
+            assert!(rig.append(idempotent(1, 0, 2, "v")).unwrap().duplicate);
+            assert!(rig.files().contains(&name.to_owned()));
+            assert_eq!(rig.kill().notes, [] as [String; 0]);
+        }
+    }
+}
+
+/// Decision 4 and KIP-101: in the page-cache mode a lost tail leaves no trace, so every opening
+/// raises the epoch.
+#[test]
+fn page_cache_mode_raises_the_epoch_at_each_opening() {
+    let mut rig = Rig::new(LogConfig { durability: crate::Durability::PageCache, ..small() });
+    assert_eq!(rig.reopen().epoch_raised, None, "there was nothing to lose");
+    rig.put("a", 1);
+    assert_eq!(rig.log.safe_offset(), Offset(1));
+    assert_eq!(rig.crash().epoch_raised, Some(LeaderEpoch(1)));
+    assert_eq!(rig.kill().epoch_raised, Some(LeaderEpoch(2)));
+}
+
+#[test]
+fn rubbish_of_a_crash_is_swept() {
+    let mut rig = filled();
+    rig.log.close().unwrap();
+    let before = rig.files();
+    for name in [
+        "00000000000000000000.log.deleted",
+        "00000000000000000000.log.cleaned",
+        "recovery-checkpoint.tmp",
+        "00000000000000009999.index",
+        "00000000000000000007.snapshot",
+    ] {
+        rig.plant(name, b"rubbish");
+    }
+    rig.plant("someone-elses.txt", b"kept");
+    rig.kill();
+    let mut after = rig.files();
+    after.retain(|name| name != "someone-elses.txt");
+    let at_end = |name: &String| name == &format!("{:020}.snapshot", rig.log.end_offset().0);
+    let expected: Vec<_> = before.into_iter().filter(|name| !at_end(name)).collect();
+    assert_eq!(after, expected);
+}

@@ -1,0 +1,160 @@
+//! What retention and DeleteRecords let go, what they keep, and lookups by time.
+
+use std::time::Duration;
+
+use super::*;
+use crate::CleanupPolicy;
+
+fn aged(config: LogConfig) -> Rig {
+    let mut rig = Rig::new(config);
+    for _ in 0..100 {
+        rig.now_ms += 1_000;
+        rig.put("a", 3);
+    }
+    rig.sync();
+    rig
+}
+
+#[test]
+fn old_segments_go_and_stay_gone() {
+    let keep = Some(Duration::from_secs(50));
+    let mut rig = aged(LogConfig { retention_ms: keep, ..small() });
+    let retained = rig.log.retain(rig.now(), rig.log.end_offset()).unwrap();
+    assert!(retained.segments >= 1);
+    let start = rig.log.start_offset();
+    assert!(start.0 > 0 && start.0 <= 150, "{start}");
+    assert!(matches!(rig.read(start.0 - 1), Err(ReadError::OutOfRange { .. })));
+    let before = rig.all();
+    assert_eq!(before[0].offset, start.0);
+    assert!(rig.files().iter().any(|name| name.ends_with(".deleted")));
+    assert!(rig.log.due_removal(rig.now().mono).is_none());
+    rig.now_ms += 60_000;
+    rig.log.due_removal(rig.now().mono).unwrap().run().unwrap();
+    assert!(!rig.files().iter().any(|name| name.ends_with(".deleted")));
+    rig.crash();
+    assert_eq!(rig.log.start_offset(), start);
+    assert_eq!(rig.all(), before);
+    assert_eq!(rig.log.epoch_end(LeaderEpoch(0)), Some((LeaderEpoch(0), Offset(300))));
+}
+
+/// Even the active segment goes, after a roll, once everything in it is old.
+#[test]
+fn an_idle_log_empties_itself() {
+    let keep = Some(Duration::from_secs(50));
+    let mut rig = aged(LogConfig { retention_ms: keep, ..small() });
+    rig.now_ms += 3_600_000;
+    for _ in 0..2 {
+        // The first pass rolls; what is synced and checkpointed then can go.
+        rig.log.retain(rig.now(), rig.log.end_offset()).unwrap();
+        rig.sync();
+    }
+    assert_eq!(rig.log.start_offset(), Offset(300));
+    assert_eq!(rig.log.segment_count(), 1);
+    assert_eq!(rig.log.retain(rig.now(), rig.log.end_offset()).unwrap(), Default::default());
+    rig.crash();
+    assert_eq!((rig.log.start_offset(), rig.log.end_offset()), (Offset(300), Offset(300)));
+    rig.put("on", 1);
+}
+
+#[test]
+fn size_is_kept_by_dropping_the_oldest() {
+    let mut rig = aged(LogConfig { retention_bytes: Some(6_000), ..small() });
+    let size = rig.log.size();
+    let retained = rig.log.retain(rig.now(), rig.log.end_offset()).unwrap();
+    assert_eq!(rig.log.size(), size - retained.bytes);
+    assert!(rig.log.size() >= 6_000 && rig.log.size() < 6_000 + 4_200);
+}
+
+#[test]
+fn what_is_not_committed_stays() {
+    let keep = Some(Duration::from_secs(1));
+    let mut rig = aged(LogConfig { retention_ms: keep, ..small() });
+    rig.now_ms += 3_600_000;
+    let committed = Offset(100);
+    rig.log.retain(rig.now(), committed).unwrap();
+    assert!(rig.log.start_offset() <= committed && rig.log.start_offset().0 > 0);
+}
+
+#[test]
+fn a_compacted_log_keeps_old_segments() {
+    let keep = Some(Duration::from_secs(1));
+    let policy = CleanupPolicy::COMPACT;
+    let mut rig = aged(LogConfig { retention_ms: keep, cleanup_policy: policy, ..small() });
+    rig.now_ms += 3_600_000;
+    rig.log.retain(rig.now(), rig.log.end_offset()).unwrap();
+    assert_eq!(rig.log.start_offset(), Offset(0));
+}
+
+/// KIP-107: the start may lie inside a segment, and survives.
+#[test]
+fn deleted_records_stay_deleted() {
+    let mut rig = aged(small());
+    assert_eq!(rig.log.delete_records_before(Offset(101)).unwrap(), Offset(101));
+    assert_eq!(rig.log.delete_records_before(Offset(50)).unwrap(), Offset(101));
+    assert!(rig.log.delete_records_before(Offset(301)).is_err());
+    let before = rig.from(Offset(101));
+    let segments = rig.log.segment_count();
+    rig.log.retain(rig.now(), rig.log.end_offset()).unwrap();
+    assert!(rig.log.segment_count() < segments);
+    for _ in 0..2 {
+        rig.crash();
+        assert_eq!(rig.log.start_offset(), Offset(101));
+        assert_eq!(rig.from(Offset(101)), before);
+    }
+    let all = rig.log.end_offset();
+    rig.log.delete_records_before(all).unwrap();
+    assert_eq!(rig.all(), []);
+    rig.crash();
+    assert_eq!(rig.log.start_offset(), all);
+    rig.put("on", 1);
+}
+
+/// KIP-79, KIP-734: the first record at or after a time; the first that has the greatest.
+#[test]
+fn records_are_found_by_time() {
+    let mut rig = Rig::new(small());
+    let times = |index: i64| 10_000 + (index * 37) % 1_000;
+    for index in 0..300 {
+        rig.append(batch(times(index), "a", 1)).unwrap();
+    }
+    rig.sync();
+    for restarted in [false, true] {
+        if restarted {
+            rig.crash();
+        }
+        let reader = rig.log.reader();
+        for time in (9_990..11_010).step_by(7) {
+            let found = reader.find_by_time(Timestamp(time), 1 << 20).unwrap();
+            let expected = (0..300).find(|index| times(*index) >= time);
+            assert_eq!(found.map(|found| found.offset.0), expected, "at {time}");
+        }
+        let latest = reader.find_latest_time(1 << 20).unwrap().unwrap();
+        let greatest = (0..300).map(times).max().unwrap();
+        assert_eq!(latest.timestamp.0, greatest);
+        assert_eq!(Some(latest.offset.0), (0..300).find(|index| times(*index) == greatest));
+    }
+}
+
+/// `segment.ms`: a segment rolls when its first append lies that far back.
+#[test]
+fn a_segment_rolls_by_age() {
+    let mut rig = Rig::new(LogConfig { segment_ms: Duration::from_secs(10), ..small() });
+    rig.put("a", 1);
+    rig.now_ms += 9_000;
+    rig.put("a", 1);
+    assert_eq!(rig.log.segment_count(), 1);
+    rig.now_ms += 1_000;
+    rig.put("a", 1);
+    assert_eq!(rig.log.segment_count(), 2);
+}
+
+/// `message.timestamp.type`: the broker's time in every record, the checksum right again.
+#[test]
+fn log_append_time_is_the_brokers() {
+    let timestamp_type = ottla_records::TimestampType::LogAppend;
+    let mut rig = Rig::new(LogConfig { timestamp_type, ..small() });
+    rig.now_ms = 77_000;
+    let appended = rig.append(batch(5, "a", 2)).unwrap();
+    assert_eq!(appended.log_append_time, Some(Timestamp(77_000)));
+    assert!(rig.all().iter().all(|record| record.timestamp == 77_000));
+}
