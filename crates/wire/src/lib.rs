@@ -6,6 +6,7 @@
 //! - [`frame`] cuts frames out of what arrived and writes whole frames.
 //! - [`header`] reads and writes headers; [`Api`] is the table of keys and versions.
 //! - [`generated`] has one module per message, made by `cargo xtask codegen` from `schema/`.
+//! - [`convert`] turns group messages and records into the core's own words and back.
 //! - [`Reader`] and [`Output`] are what the messages are read from and written to.
 //!
 //! A broker's connection, in short:
@@ -42,6 +43,7 @@
 //! that outlives the request.
 
 mod api;
+pub mod convert;
 mod error;
 mod error_code;
 pub mod frame;
