@@ -3,7 +3,7 @@
 //! This is the only thing the cluster ever asks of an engine, and it is what etcd and ZooKeeper
 //! can both serve: compare-and-swap transactions over a few keys, a consistent read of a prefix,
 //! a watch from a revision on, and sessions whose keys vanish with them. [`embedded`] serves it
-//! from one file for a broker on its own; [`conformance`] is the suite every engine must pass.
+//! from one file for a broker on its own; `conformance` is the suite every engine must pass.
 //! Nothing here knows a topic or a broker.
 //!
 //! # Why futures, and whose

@@ -79,7 +79,7 @@ impl Table {
         if changed {
             write.commit()?;
         } else {
-            let _ = write.abort()?;
+            write.abort()?;
         }
         Ok(applied)
     }

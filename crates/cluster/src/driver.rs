@@ -1,0 +1,256 @@
+//! The one task that changes the cluster: takes commands in order, lets each decide from the
+//! newest image, commits, and folds the store's changes into new images.
+//!
+//! A command's own changes come back through the watch like everybody else's, so there is one way
+//! by which an image comes about. Every transaction expects and writes this broker's key
+//! `writers/<node>`: that makes an unknown outcome decidable (see [`crate::store::Txn`]).
+
+use crate::changes::Current;
+use crate::cluster::ChangeError;
+use crate::command::{Command, Limits, Means, Plan};
+use crate::image::Image;
+use crate::record::{self, Corrupt, WriterRecord, writer_key};
+use crate::store::{
+    Change, Entry, Event, Key, Op, Outcome, Revision, Snapshot, Store, StoreError, Txn, Watch,
+};
+use futures_channel::{mpsc, oneshot};
+use futures_core::Stream;
+use ottla_model::TopicId;
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Drives a cluster; see [`Driver::run`].
+pub struct Driver {
+    store: Arc<dyn Store>,
+    current: Arc<Current>,
+    inbox: mpsc::Receiver<Box<dyn Task>>,
+    watch: Box<dyn Watch>,
+    /// The revision of every entry of the image.
+    revisions: HashMap<Key, Revision>,
+    limits: Limits,
+    fresh: Box<dyn FnMut() -> [u8; 16] + Send>,
+}
+
+/// Why a driver ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DriverError {
+    /// The store is lost: the broker must stop.
+    #[error("the metadata store is lost: {0}")]
+    StoreLost(String),
+    /// Somebody wrote what cannot be understood: the broker must stop.
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+}
+
+impl Driver {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        current: Arc<Current>,
+        inbox: mpsc::Receiver<Box<dyn Task>>,
+        watch: Box<dyn Watch>,
+        revisions: HashMap<Key, Revision>,
+        limits: Limits,
+        fresh: Box<dyn FnMut() -> [u8; 16] + Send>,
+    ) -> Self {
+        Self { store, current, inbox, watch, revisions, limits, fresh }
+    }
+
+    /// Runs until every [`crate::Cluster`] is dropped. Waiting for commands and watching the
+    /// store happen in this one future, on whatever runtime polls it.
+    ///
+    /// # Errors
+    /// [`DriverError`]: the image is no longer kept up; every later change is answered
+    /// [`ChangeError::Stopped`].
+    pub async fn run(mut self) -> Result<(), DriverError> {
+        let ended = self.serve().await;
+        self.current.end();
+        ended
+    }
+
+    async fn serve(&mut self) -> Result<(), DriverError> {
+        loop {
+            match poll_fn(|cx| self.poll_input(cx)).await {
+                Input::Event(event) => self.handle_event(event).await?,
+                Input::Task(Some(task)) => self.perform(task).await?,
+                Input::Task(None) => return Ok(()),
+            }
+        }
+    }
+
+    fn poll_input(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
+        // Events first: a command decided from a newer image conflicts less.
+        if let Poll::Ready(event) = self.watch.poll_next(cx) {
+            return Poll::Ready(Input::Event(event));
+        }
+        Pin::new(&mut self.inbox).poll_next(cx).map(Input::Task)
+    }
+
+    async fn handle_event(&mut self, event: Event) -> Result<(), DriverError> {
+        match event {
+            Event::Changes { revision, changes } => self.fold(revision, &changes),
+            Event::Lagged => self.reload().await,
+            Event::Closed(reason) => Err(DriverError::StoreLost(reason.to_string())),
+        }
+    }
+
+    fn fold(&mut self, revision: Revision, changes: &[Change]) -> Result<(), DriverError> {
+        for change in changes {
+            match change {
+                Change::Put(Entry { key, .. }) => self.revisions.insert(key.clone(), revision),
+                Change::Deleted(key) => self.revisions.remove(key),
+            };
+        }
+        let image = self.current.image().after(revision, changes)?;
+        self.current.publish(Arc::new(image));
+        Ok(())
+    }
+
+    /// Reads everything anew, where changes were missed.
+    async fn reload(&mut self) -> Result<(), DriverError> {
+        let lost = |error: StoreError| DriverError::StoreLost(error.to_string());
+        let snapshot = self.store.read("").await.map_err(lost)?;
+        self.watch = self.store.watch("", snapshot.revision);
+        self.revisions = Self::revisions(&snapshot);
+        let now = self.current.image();
+        let image = Image::load(now.node(), now.registry().clone(), snapshot)?;
+        self.current.publish(Arc::new(image));
+        Ok(())
+    }
+
+    pub(crate) fn revisions(snapshot: &Snapshot) -> HashMap<Key, Revision> {
+        snapshot.entries.iter().map(|entry| (entry.key.clone(), entry.revision)).collect()
+    }
+
+    async fn perform(&mut self, mut task: Box<dyn Task>) -> Result<(), DriverError> {
+        for _ in 0..ATTEMPTS {
+            let mut means = Means { limits: &self.limits, fresh: &mut *self.fresh };
+            let plan = task.decide(&self.current.image(), &mut means);
+            if plan.ops.is_empty() {
+                task.finish(Ok(()));
+                return Ok(());
+            }
+            match self.attempt(plan).await? {
+                Attempt::Happened => {
+                    task.finish(Ok(()));
+                    return Ok(());
+                }
+                Attempt::Failed(error) => {
+                    task.finish(Err(error));
+                    return Ok(());
+                }
+                Attempt::Again => {}
+            }
+        }
+        task.finish(Err(ChangeError::Contended));
+        Ok(())
+    }
+
+    async fn attempt(&mut self, plan: Plan<()>) -> Result<Attempt, DriverError> {
+        let token = TopicId((self.fresh)()).to_string();
+        match self.store.commit(self.txn(plan, &token)).await {
+            Ok(Outcome::Committed(revision)) => {
+                self.catch_up(revision).await?;
+                Ok(Attempt::Happened)
+            }
+            Ok(Outcome::Conflict) => {
+                self.reload().await?;
+                Ok(Attempt::Again)
+            }
+            Ok(Outcome::Unknown(reason)) => self.settle(&token, reason).await,
+            Err(error) => Ok(Attempt::Failed(error.into())),
+        }
+    }
+
+    /// Every key the plan writes or relies on must be as the image shows it.
+    fn txn(&self, plan: Plan<()>, token: &str) -> Txn {
+        let writer = writer_key(self.current.image().node());
+        let record = WriterRecord { token: token.into() };
+        let mut ops = plan.ops;
+        ops.push(record::put(writer, &record));
+        let written = ops.iter().map(Op::key).cloned();
+        let mut expects: Vec<_> = written
+            .chain(plan.relies_on)
+            .map(|key| {
+                let revision = self.revisions.get(&key).copied().unwrap_or_default();
+                (key, revision)
+            })
+            .collect();
+        expects.sort_unstable();
+        expects.dedup();
+        Txn { expects, ops }
+    }
+
+    /// Waits until the image shows `revision`.
+    async fn catch_up(&mut self, revision: Revision) -> Result<(), DriverError> {
+        while self.current.image().revision() < revision {
+            let event = poll_fn(|cx| self.watch.poll_next(cx)).await;
+            self.handle_event(event).await?;
+        }
+        Ok(())
+    }
+
+    /// Finds out whether a transaction happened whose outcome is unknown. If it did not, it cannot
+    /// any more once the next one of this broker has: both expect the same writer's entry.
+    async fn settle(&mut self, token: &str, reason: String) -> Result<Attempt, DriverError> {
+        let key = writer_key(self.current.image().node());
+        let Ok(snapshot) = self.store.read(&key).await else {
+            return Ok(Attempt::Failed(ChangeError::OutcomeUnknown(reason)));
+        };
+        let record = WriterRecord { token: token.into() };
+        let ours = serde_json::to_vec(&record).unwrap_or_default();
+        let mine = |entry: &Entry| entry.key == key && *entry.value == *ours;
+        let happened = snapshot.entries.iter().any(mine);
+        self.reload().await?;
+        Ok(if happened { Attempt::Happened } else { Attempt::Again })
+    }
+}
+
+enum Input {
+    Event(Event),
+    Task(Option<Box<dyn Task>>),
+}
+
+enum Attempt {
+    Happened,
+    Again,
+    Failed(ChangeError),
+}
+
+/// A command on its way, whatever its answer's type.
+pub(crate) trait Task: Send {
+    fn decide(&mut self, image: &Image, means: &mut Means<'_>) -> Plan<()>;
+    fn finish(self: Box<Self>, outcome: Result<(), ChangeError>);
+}
+
+/// A command, its answer once it has decided, and who waits for that.
+pub(crate) struct Errand<C: Command> {
+    command: C,
+    reply: Option<C::Reply>,
+    answer: oneshot::Sender<Result<C::Reply, ChangeError>>,
+}
+
+impl<C: Command> Errand<C> {
+    pub(crate) fn new(command: C, answer: oneshot::Sender<Result<C::Reply, ChangeError>>) -> Self {
+        Self { command, reply: None, answer }
+    }
+}
+
+impl<C: Command> Task for Errand<C> {
+    fn decide(&mut self, image: &Image, means: &mut Means<'_>) -> Plan<()> {
+        let Plan { ops, relies_on, reply } = self.command.decide(image, means);
+        self.reply = Some(reply);
+        Plan { ops, relies_on, reply: () }
+    }
+
+    fn finish(self: Box<Self>, outcome: Result<(), ChangeError>) {
+        let reply = self.reply.ok_or(ChangeError::Stopped);
+        // Nobody waiting any more is no error: the change happened all the same.
+        let _ = self.answer.send(outcome.and(reply));
+    }
+}
+
+/// How often a command is decided before its caller is told that others are in the way.
+const ATTEMPTS: usize = 16;
