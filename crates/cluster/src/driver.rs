@@ -108,6 +108,16 @@ impl Driver {
         Ok(())
     }
 
+    /// Learns what others did: from the watch if it has something to say, else by reading.
+    async fn refresh(&mut self) -> Result<(), DriverError> {
+        let mut news = false;
+        while let Poll::Ready(event) = poll_fn(|cx| Poll::Ready(self.watch.poll_next(cx))).await {
+            self.handle_event(event).await?;
+            news = true;
+        }
+        if news { Ok(()) } else { self.reload().await }
+    }
+
     /// Reads everything anew, where changes were missed.
     async fn reload(&mut self) -> Result<(), DriverError> {
         let lost = |error: StoreError| DriverError::StoreLost(error.to_string());
@@ -156,7 +166,7 @@ impl Driver {
                 Ok(Attempt::Happened)
             }
             Ok(Outcome::Conflict) => {
-                self.reload().await?;
+                self.refresh().await?;
                 Ok(Attempt::Again)
             }
             Ok(Outcome::Unknown(reason)) => self.settle(&token, reason).await,

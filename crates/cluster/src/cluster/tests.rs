@@ -20,13 +20,17 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn start(store: Arc<dyn Store>) -> Self {
+        Self::start_as(1, store)
+    }
+
+    pub(crate) fn start_as(node: i32, store: Arc<dyn Store>) -> Self {
         let mut drawn = 0_u128;
         let fresh = move || {
             drawn += 1;
-            (drawn << 64 | u128::from(std::process::id())).to_be_bytes()
+            (drawn << 64 | node as u128).to_be_bytes()
         };
         let setup = Setup {
-            node: NodeId(1),
+            node: NodeId(node),
             registry: Registry::new(&[], &[], Default::default()).unwrap(),
             limits: Limits::default(),
             fresh: Box::new(fresh),
@@ -187,18 +191,22 @@ fn settings_of_all_brokers_reach_topics_without_their_own() {
 fn rivals_over_one_store_both_succeed_in_turn() {
     let store = memory();
     let one = Rig::start(store.clone());
-    let two = Rig::start(store);
+    let two = Rig::start_as(2, store);
     let grow = |rig: &Rig, count| {
         let more = MorePartitions { name: "t".into(), count, assignments: None };
         block_on(rig.cluster.create_partitions(vec![more], false)).unwrap().remove(0)
     };
     block_on(one.cluster.create_topics(vec![NewTopic::named("t")], false)).unwrap();
+    let take = |rig: &Rig| loop {
+        match block_on(rig.cluster.submit(crate::command::TakeProducerIds)) {
+            Err(ChangeError::Contended) => {}
+            taken => return taken.unwrap(),
+        }
+    };
     std::thread::scope(|scope| {
         for rig in [&one, &two] {
             scope.spawn(move || {
-                let blocks: Vec<_> = (0..50)
-                    .map(|_| block_on(rig.cluster.submit(crate::command::TakeProducerIds)).unwrap())
-                    .collect();
+                let blocks: Vec<_> = (0..50).map(|_| take(rig)).collect();
                 assert!(blocks.windows(2).all(|pair| pair[0].end <= pair[1].start));
             });
         }
