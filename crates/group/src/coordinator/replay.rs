@@ -35,6 +35,22 @@ impl Hard {
         &self.offsets
     }
 
+    /// The fewest records that make this state.
+    #[cfg(test)]
+    pub(super) fn records(&self, id: &ottla_model::GroupId) -> alloc::vec::Vec<Record> {
+        use super::record::{GroupMetadata, OffsetCommit};
+        let metadata = self.metadata.iter().map(|value| {
+            Record::GroupMetadata(GroupMetadata { group: id.clone(), value: Some(value.clone()) })
+        });
+        let offsets = self.offsets.topics().flat_map(|(topic, committed)| {
+            committed.values().map(move |(partition, value)| {
+                let (group, topic) = (id.clone(), topic.clone());
+                Record::OffsetCommit(OffsetCommit { group, topic, partition, value: Some(value) })
+            })
+        });
+        metadata.chain(offsets).collect()
+    }
+
     /// Whether no record speaks of this group (any more).
     pub(super) fn is_void(&self) -> bool {
         self.metadata.is_none() && self.offsets.is_empty()

@@ -1,17 +1,16 @@
 //! The coordinator of one partition of the offsets topic: its face, and what it may answer when.
 
+mod requests;
+mod views;
+
 use super::config::Config;
-use super::front::classic::all_leaving;
 use super::group::{Group, Marks};
 use super::map::{Map, seeded};
-use super::offsets::nothing_committed;
 use super::output::{Append, Index, Outbox, Outgoing};
 use super::record::Record;
 use super::timers::{Deadline, Due, Timer, Timers};
 use super::turn::{Call, Services, Turn};
-use super::view::{CommittedView, GroupView, Observed, StateCounts};
-use crate::message::admin::List;
-use crate::message::{Ask, GroupError, Reply, Request, Token};
+use crate::message::{GroupError, Reply, Request, Token};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use ottla_model::{
@@ -48,7 +47,7 @@ use ottla_model::{
 /// Append batches in that order, each whole or not at all, fenced by the ownership epoch. Call
 /// [`handle_durable`](Self::handle_durable) when an index and all before it can no longer be
 /// lost. A reply with `after: Some(index)` must not leave before that, and nothing else of the
-/// shard's state may be shown before it either ([`Observed`]). Replies that need not wait have
+/// shard's state may be shown before it either ([`Observed`](super::Observed)). Replies that need not wait have
 /// `None`: a heartbeat waits for its own group's last generation, never for another group's
 /// records nor for any commit. An answer of absence (no such group, no such offset) waits for the
 /// removal.
@@ -385,65 +384,12 @@ impl Shard {
         self.services.outbox.reply(token, reply, Index::default());
     }
 
-    fn dispatch(&mut self, now: Now, call: &Call<'_>, ask: &Ask<'_>) {
-        match judge(&self.services.config, ask) {
-            Err(error) => self.refuse(call.token, ask.refused(error)),
-            Ok(Scope::AllGroups(list)) => self.list(call.token, list),
-            Ok(Scope::Existing(id)) => {
-                if self.turn(id, now, |turn| turn.handle(call, ask)).is_none() {
-                    self.answer_absence(id, call.token, ask);
-                }
-            }
-            Ok(Scope::New(id)) => {
-                if self.make_group(id) {
-                    self.turn(id, now, |turn| turn.handle(call, ask));
-                } else {
-                    self.refuse(call.token, ask.refused(GroupError::NotAvailable));
-                }
-            }
-        }
-    }
-
-    fn list(&mut self, token: Token, ask: &List<'_>) {
-        let mut found: Vec<_> =
-            self.groups.values().filter_map(|group| group.listing(ask)).collect();
-        found.sort_unstable_by(|a, b| a.group.cmp(&b.group));
-        // It tells of all groups, and of the absence of all others.
-        let after = self.services.outbox.decided();
-        self.services.outbox.reply(token, Reply::List(Ok(found)), after);
-    }
-
-    /// There is no such group; the answer waits until that is durable.
-    fn answer_absence(&mut self, id: &str, token: Token, ask: &Ask<'_>) {
-        let reply = match ask {
-            Ask::Leave(leave) => Reply::Leave(Ok(all_leaving(leave, GroupError::UnknownMemberId))),
-            Ask::FetchOffsets(fetch) => Reply::FetchOffsets(Ok(nothing_committed(fetch))),
-            Ask::Join(_) | Ask::Sync(_) | Ask::Heartbeat(_) => {
-                ask.refused(GroupError::UnknownMemberId)
-            }
-            Ask::Commit(_)
-            | Ask::DeleteOffsets(_)
-            | Ask::Describe(_)
-            | Ask::DeleteGroup(_)
-            | Ask::List(_) => ask.refused(GroupError::GroupIdNotFound),
-        };
-        let marks = self.gone.get(id).copied().unwrap_or_default();
-        self.services.outbox.reply(token, reply, marks.latest());
-    }
-
-    /// Makes sure there is a group of this id; false where the shard is full.
-    fn make_group(&mut self, id: &str) -> bool {
-        if self.groups.contains_key(id) {
-            return true;
-        }
-        if self.groups.len() >= self.services.config.groups_max {
-            return false;
-        }
-        let marks = self.gone.remove(id).unwrap_or_default();
-        let id = GroupId::from(id);
-        let group = Group::new(id.clone(), marks, self.services.config.hash_seed);
-        self.groups.insert(id, group);
-        true
+    /// All hard state, as the fewest records that would make it, in order.
+    #[cfg(test)]
+    pub(super) fn hard_records(&self) -> Vec<Record> {
+        let mut groups: Vec<_> = self.groups.values().collect();
+        groups.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        groups.into_iter().flat_map(|group| group.hard.records(&group.id)).collect()
     }
 
     /// Gives a group its turn, and lets it go if nothing is left of it afterwards.
@@ -516,93 +462,6 @@ impl Shard {
     /// The last index handed out; zero before the first.
     pub fn last_index(&self) -> Index {
         self.services.outbox.decided()
-    }
-
-    /// Groups by state.
-    pub fn states(&self) -> Observed<StateCounts> {
-        let mut value = StateCounts::default();
-        for group in self.groups.values() {
-            value.count(group.phase.state());
-        }
-        let after = self.services.outbox.pending(self.last_index());
-        Observed { value, after }
-    }
-
-    /// One group in full: state, who blocks it, its journal. `None` where there is no such group.
-    pub fn group(&self, group: &str) -> Observed<Option<GroupView>> {
-        let found = self.groups.get(group);
-        let marks = found.map(|group| group.marks).or_else(|| self.gone.get(group).copied());
-        let mark = marks.unwrap_or_default().membership;
-        Observed { value: found.map(Group::view), after: self.services.outbox.pending(mark) }
-    }
-
-    /// Calls `each` with every committed offset; the index covers all of them.
-    pub fn committed(&self, each: &mut dyn FnMut(CommittedView<'_>)) -> Option<Index> {
-        for group in self.groups.values() {
-            for (topic, committed) in group.hard.offsets().topics() {
-                for (partition, offset) in committed.offsets() {
-                    each(CommittedView { group: &group.id, topic, partition, offset });
-                }
-            }
-        }
-        self.services.outbox.pending(self.last_index())
-    }
-}
-
-impl Turn<'_> {
-    /// One request to this group.
-    fn handle(&mut self, call: &Call<'_>, ask: &Ask<'_>) {
-        match ask {
-            Ask::Join(ask) => self.join(call, ask),
-            Ask::Sync(ask) => self.sync(call, ask),
-            Ask::Heartbeat(ask) => self.heartbeat(call, ask),
-            Ask::Leave(ask) => self.leave(call, ask),
-            Ask::Commit(ask) => self.commit_offsets(call, ask),
-            Ask::FetchOffsets(ask) => self.fetch_offsets(call, ask),
-            Ask::DeleteOffsets(ask) => self.delete_offsets(call, ask),
-            Ask::Describe(_) => self.describe(call),
-            Ask::DeleteGroup(_) => self.delete_group(call),
-            Ask::List(_) => {}
-        }
-    }
-}
-
-/// Which groups a request is about.
-enum Scope<'a> {
-    /// All.
-    AllGroups(&'a List<'a>),
-    /// This one, if it exists.
-    Existing(&'a str),
-    /// This one, made for it if need be.
-    New(&'a str),
-}
-
-/// What can be said of a request without looking at its group.
-fn judge<'a>(config: &Config, ask: &'a Ask<'a>) -> Result<Scope<'a>, GroupError> {
-    let named = |group: &'a str| match group {
-        "" => Err(GroupError::InvalidGroupId),
-        group => Ok(Scope::Existing(group)),
-    };
-    match ask {
-        Ask::List(list) => Ok(Scope::AllGroups(list)),
-        Ask::Join(join) => {
-            let scope = named(join.group)?;
-            let bounds = config.session_timeout_min..=config.session_timeout_max;
-            if !bounds.contains(&join.session_timeout) {
-                return Err(GroupError::InvalidSessionTimeout);
-            }
-            Ok(if join.member.is_empty() { Scope::New(join.group) } else { scope })
-        }
-        Ask::Sync(sync) => named(sync.group),
-        Ask::Heartbeat(heartbeat) => named(heartbeat.group),
-        Ask::Leave(leave) => named(leave.group),
-        // The empty group id is as good as any for offsets, as it was before groups had rules.
-        Ask::Commit(commit) if commit.generation.0 < 0 => Ok(Scope::New(commit.group)),
-        Ask::Commit(commit) => Ok(Scope::Existing(commit.group)),
-        Ask::FetchOffsets(fetch) => Ok(Scope::Existing(fetch.group)),
-        Ask::DeleteOffsets(delete) => Ok(Scope::Existing(delete.group)),
-        Ask::Describe(describe) => Ok(Scope::Existing(describe.group)),
-        Ask::DeleteGroup(delete) => Ok(Scope::Existing(delete.group)),
     }
 }
 

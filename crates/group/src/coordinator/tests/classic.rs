@@ -195,7 +195,7 @@ fn a_member_that_waits_is_not_silent() {
 fn a_new_member_is_dropped_after_five_minutes_at_the_barrier() {
     let mut world = World::new();
     let patient = Joiner { rebalance: secs(1_200), session: secs(1_200), ..Joiner::new("g") };
-    let members = world.stable(&[patient.clone()]);
+    let members = world.stable(core::slice::from_ref(&patient));
     let new = world.join(&Joiner::new("g"));
     world.pass(secs(299));
     assert!(world.is_waiting(new));

@@ -1,7 +1,15 @@
 //! What a shard must do, told through a harness: cases never touch the shard's own API, so a
 //! change there is a change here alone.
 
+mod absence;
+mod admin;
 mod classic;
+mod commits;
+mod expiry;
+mod limits;
+mod ownership;
+mod recovery;
+mod statics;
 
 use super::record::Record;
 use super::{Append, Config, Index, Lifecycle, Outgoing, RecordAt, Shard};
