@@ -42,6 +42,9 @@ pub enum DecodeErrorKind {
     /// Text that is not UTF-8.
     #[error("invalid UTF-8")]
     Utf8,
+    /// Text longer than Kafka allows, in whichever form.
+    #[error("text of {0} bytes is longer than 32767")]
+    TooLong(usize),
     /// A boolean that is neither 0 nor 1.
     #[error("{0} is not a boolean")]
     Bool(u8),

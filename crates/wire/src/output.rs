@@ -206,11 +206,13 @@ impl Output {
     /// Text; two bytes of length in the old form.
     #[inline]
     pub fn string(&mut self, flexible: bool, text: &str, field: &'static str) -> Result<()> {
+        // The compact form could say more, but Kafka reads no more.
+        let length = i16::try_from(text.len());
+        let length = length.map_err(|_| EncodeError::too_long(field, text.len()))?;
         if flexible {
-            self.length(true, text.len(), field)?;
+            self.varint(length as u32 + 1)
         } else {
-            let length = i16::try_from(text.len());
-            self.i16(length.map_err(|_| EncodeError::too_long(field, text.len()))?);
+            self.i16(length)
         }
         self.raw(text.as_bytes());
         Ok(())

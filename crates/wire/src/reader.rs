@@ -9,6 +9,8 @@ pub const ELEMENTS_MAX: usize = 4_000_000;
 
 /// Bytes of memory that decoding one message may allocate, unless its reader says otherwise.
 pub const MEMORY_MAX: usize = 256 << 20;
+/// The longest text of a message, in either form.
+pub(crate) const TEXT_BYTES_MAX: usize = i16::MAX as usize;
 
 /// How much one message may make its decoder allocate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,6 +223,10 @@ impl<'a> Reader<'a> {
             self.signed_length(length.into(), field)?
         };
         let Some(length) = length else { return Ok(None) };
+        // Kafka holds both forms to what the old one can say, and so do its stored records.
+        if length > TEXT_BYTES_MAX {
+            return Err(self.error(field, DecodeErrorKind::TooLong(length)));
+        }
         let bytes = self.take(length, field)?;
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(Some(text)),
@@ -384,3 +390,6 @@ impl<'a> Reader<'a> {
         self.tags(message, |_, _| Ok(false))
     }
 }
+
+#[cfg(test)]
+mod tests;
