@@ -11,7 +11,7 @@
 //!          nobody is left         +------------------------- Stable <--+
 //! ```
 
-use super::journal::Causes;
+use super::journal::Triggers;
 use crate::message::admin::GroupState;
 use core::time::Duration;
 use ottla_model::{Instant, Now};
@@ -42,7 +42,7 @@ pub(super) struct Barrier {
     /// When it began.
     pub(super) began: Now,
     /// Why.
-    pub(super) causes: Causes,
+    pub(super) triggers: Triggers,
     initial: Option<Initial>,
 }
 
@@ -80,20 +80,20 @@ impl Phase {
 
 impl Barrier {
     /// A rebalance of a group that has members.
-    pub(super) fn new(began: Now, causes: Causes) -> Self {
-        Self { began, causes, initial: None }
+    pub(super) fn new(began: Now, triggers: Triggers) -> Self {
+        Self { began, triggers, initial: None }
     }
 
     /// The first rebalance of an empty group: it closes after `delay`, extended while members keep
     /// coming, but not past the `rebalance_timeout` of those who are there.
     pub(super) fn initial(
         began: Now,
-        causes: Causes,
+        triggers: Triggers,
         delay: Duration,
         rebalance_timeout: Duration,
     ) -> Self {
         let remaining = rebalance_timeout.saturating_sub(delay);
-        Self { began, causes, initial: Some(Initial { newcomer: false, delay, remaining }) }
+        Self { began, triggers, initial: Some(Initial { newcomer: false, delay, remaining }) }
     }
 
     /// Whether it waits for its time rather than for members.

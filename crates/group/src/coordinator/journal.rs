@@ -4,16 +4,16 @@
 
 use super::record::GroupMetadataValue;
 use super::roster::{Member, Roster};
-use super::view::{Cause, JournalEntry, MemberTimes, Move, Who};
+use super::view::{JournalEntry, MemberTimes, Move, Trigger};
 use crate::assign::subscription::Assignment;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use ottla_model::{Generation, Instant, MemberId, Now, PartitionId, TopicName};
 
-/// The causes of one rebalance, in the order they came.
+/// What asked for one rebalance, in the order it came.
 #[derive(Debug, Default)]
-pub(super) struct Causes {
-    kept: Vec<(Cause, Who)>,
+pub(super) struct Triggers {
+    kept: Vec<Trigger>,
     more: u32,
 }
 
@@ -23,27 +23,27 @@ pub(super) struct Journal {
     entries: VecDeque<JournalEntry>,
 }
 
-impl Causes {
+impl Triggers {
     /// One more; beyond a bound only counted.
-    pub(super) fn add(&mut self, cause: (Cause, Who)) {
-        if self.kept.len() < CAUSES_MAX {
-            self.kept.push(cause);
+    pub(super) fn add(&mut self, trigger: Trigger) {
+        if self.kept.len() < TRIGGERS_MAX {
+            self.kept.push(trigger);
         } else {
             self.more = self.more.saturating_add(1);
         }
     }
 }
 
-impl Extend<(Cause, Who)> for Causes {
-    fn extend<T: IntoIterator<Item = (Cause, Who)>>(&mut self, causes: T) {
-        causes.into_iter().for_each(|cause| self.add(cause));
+impl Extend<Trigger> for Triggers {
+    fn extend<T: IntoIterator<Item = Trigger>>(&mut self, triggers: T) {
+        triggers.into_iter().for_each(|trigger| self.add(trigger));
     }
 }
 
-impl FromIterator<(Cause, Who)> for Causes {
-    fn from_iter<T: IntoIterator<Item = (Cause, Who)>>(causes: T) -> Self {
+impl FromIterator<Trigger> for Triggers {
+    fn from_iter<T: IntoIterator<Item = Trigger>>(triggers: T) -> Self {
         let mut gathered = Self::default();
-        gathered.extend(causes);
+        gathered.extend(triggers);
         gathered
     }
 }
@@ -53,7 +53,7 @@ impl Journal {
     pub(super) fn begin(
         &mut self,
         generation: Generation,
-        causes: Causes,
+        triggers: Triggers,
         began: Now,
         now: Instant,
         roster: &Roster,
@@ -64,8 +64,8 @@ impl Journal {
         }
         self.entries.push_back(JournalEntry {
             generation,
-            causes: causes.kept,
-            absorbed: causes.more,
+            triggers: triggers.kept,
+            absorbed: triggers.more,
             began_at: began.wall,
             join_took: now.since(began.mono),
             sync_took: None,
@@ -161,8 +161,8 @@ fn note(
     Some(())
 }
 
-/// Causes kept of one rebalance.
-const CAUSES_MAX: usize = 8;
+/// Triggers kept of one rebalance.
+const TRIGGERS_MAX: usize = 8;
 /// Members whose times are kept of one rebalance.
 const SLOWEST_MAX: usize = 8;
 /// Moves kept of one rebalance.

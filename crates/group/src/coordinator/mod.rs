@@ -32,5 +32,5 @@ pub use output::{Append, Index, Outgoing};
 pub use shard::{Lifecycle, RecordAt, Shard};
 pub use view::{
     BlockedOn, Blocker, Cause, CommittedView, GroupView, JournalEntry, MemberTimes, Move, Observed,
-    StateCounts, Who,
+    StateCounts, Trigger, Who,
 };

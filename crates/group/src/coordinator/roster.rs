@@ -119,6 +119,11 @@ impl Roster {
         self.members.get_mut(id)
     }
 
+    /// The member and its own copy of its id.
+    pub(super) fn entry_mut(&mut self, id: &str) -> Option<(&MemberId, &mut Member)> {
+        self.members.get_key_value_mut(id)
+    }
+
     /// The member's own copy of its id, to share.
     pub(super) fn id(&self, id: &str) -> Option<&MemberId> {
         self.members.get_key_value(id).map(|(id, _)| id)

@@ -248,7 +248,7 @@ impl Shard {
     fn start(&mut self, now: Now) {
         let interval = self.services.config.offsets_retention_check_interval;
         let Services { timers, expiry, .. } = &mut self.services;
-        timers.arm(expiry, now.mono + interval, || Timer::OffsetExpiry);
+        timers.arm(expiry, now.mono, interval, || Timer::OffsetExpiry);
         self.each_group(now, |turn| turn.restore());
         if let Some(topics) = self.services.topics.clone() {
             self.each_group(now, |turn| turn.forget_lost_topics(&topics));
@@ -375,7 +375,7 @@ impl Shard {
             });
             let interval = self.services.config.offsets_retention_check_interval;
             let Services { timers, expiry, .. } = &mut self.services;
-            timers.arm(expiry, now.mono + interval, || Timer::OffsetExpiry);
+            timers.arm(expiry, now.mono, interval, || Timer::OffsetExpiry);
         }
         due
     }

@@ -4,9 +4,15 @@
 //! The truth about a timer is the [`Deadline`] beside the thing it is about; the heap only says
 //! when to look. Putting a deadline off touches the `Deadline` alone: when its entry surfaces too
 //! early, it is put back. So a heartbeat costs one store, and every timer has one live entry.
+//! Entries whose timer is gone stay until they surface; none is queued further ahead than
+//! [`HORIZON`], so that a stranger who comes and goes cannot pile them up.
+
+#[cfg(test)]
+mod tests;
 
 use alloc::collections::BinaryHeap;
 use core::cmp::{Ordering, Reverse};
+use core::time::Duration;
 use ottla_model::{GroupId, Instant, MemberId};
 
 /// What may become due.
@@ -40,6 +46,8 @@ pub(super) enum Due {
     Never,
 }
 
+/// How far ahead an entry may lie.
+const HORIZON: Duration = Duration::from_secs(30);
 /// A moment that never comes.
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
@@ -64,8 +72,8 @@ impl Deadline {
             return Due::Never;
         }
         if self.at > now {
-            self.queued = self.at;
-            return Due::Later(self.at);
+            self.queued = self.at.min(now + HORIZON);
+            return Due::Later(self.queued);
         }
         self.at = NEVER;
         Due::Now
@@ -88,17 +96,20 @@ struct Entry {
 }
 
 impl Timers {
-    /// Sets `deadline` to `at`. `timer` is made only where the heap needs a new entry.
+    /// Sets `deadline` to `after` from `now`. `timer` is made only where the heap needs a new
+    /// entry.
     pub(super) fn arm(
         &mut self,
         deadline: &mut Deadline,
-        at: Instant,
+        now: Instant,
+        after: Duration,
         timer: impl FnOnce() -> Timer,
     ) {
-        deadline.at = at;
-        if at < deadline.queued {
-            deadline.queued = at;
-            self.push(at, timer());
+        deadline.at = now + after;
+        let queue_at = now + after.min(HORIZON);
+        if deadline.queued == NEVER || deadline.at < deadline.queued {
+            deadline.queued = queue_at;
+            self.push(queue_at, timer());
         }
     }
 

@@ -8,11 +8,13 @@ use super::group::{Group, Marks};
 use super::map::Map;
 use super::output::{Index, Outbox};
 use super::record::Record;
+use super::roster::Member;
 use super::timers::{Deadline, Timer, Timers};
-use super::view::{Cause, Who};
+use super::view::{Cause, Trigger};
 use crate::message::{Client, GroupError, Reply, Token};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::time::Duration;
 use ottla_model::{ConnectionId, GroupId, MemberId, Now, TopicsView};
 
 /// What a shard keeps beside its groups.
@@ -90,32 +92,40 @@ impl Turn<'_> {
     }
 
     /// Sets when the barrier's time is up.
-    pub(super) fn arm_barrier(&mut self, after: core::time::Duration) {
+    pub(super) fn arm_barrier(&mut self, after: Duration) {
         let Group { id, barrier, .. } = &mut *self.group;
-        let at = self.now.mono + after;
-        self.services.timers.arm(barrier, at, || Timer::Barrier(id.clone()));
+        let now = self.now.mono;
+        self.services.timers.arm(barrier, now, after, || Timer::Barrier(id.clone()));
     }
 
     /// Starts a member's silence anew, with its session timeout.
     pub(super) fn renew_session(&mut self, id: &str) {
-        if let Some(member) = self.group.roster.member(id) {
-            self.arm_session(id, member.session_timeout);
-        }
+        self.arm_session(id, |member| member.session_timeout);
     }
 
     /// Sets when a member is taken for dead if nothing is heard of it.
-    pub(super) fn arm_session(&mut self, id: &str, after: core::time::Duration) {
-        let at = self.now.mono + after;
-        let Some(member_id) = self.group.roster.id(id).cloned() else { return };
-        let Some(member) = self.group.roster.member_mut(id) else { return };
-        let group = &self.group.id;
-        let timer = || Timer::Session(group.clone(), member_id);
-        self.services.timers.arm(&mut member.session, at, timer);
+    pub(super) fn arm_session(&mut self, id: &str, after: impl FnOnce(&Member) -> Duration) {
+        let Group { id: group, roster, .. } = &mut *self.group;
+        let Some((id, member)) = roster.entry_mut(id) else { return };
+        let after = after(member);
+        let timer = || Timer::Session(group.clone(), id.clone());
+        self.services.timers.arm(&mut member.session, self.now.mono, after, timer);
     }
 
-    /// A member and why it is named, for the journal.
-    pub(super) fn cause(&self, cause: Cause, member: &str) -> Option<(Cause, Who)> {
-        self.group.roster.who(member).map(|who| (cause, who))
+    /// What happened to a member, for the journal.
+    pub(super) fn trigger(&self, cause: Cause, member: &str) -> Option<Trigger> {
+        self.group.roster.who(member).map(|who| Trigger { cause, who, reason: None })
+    }
+
+    /// What a member did, and why in its own words, for the journal.
+    pub(super) fn trigger_for(
+        &self,
+        cause: Cause,
+        member: &str,
+        reason: Option<&str>,
+    ) -> Option<Trigger> {
+        let reason = reason.map(|reason| Arc::from(cut(reason, REASON_BYTES_MAX)));
+        self.trigger(cause, member).map(|trigger| Trigger { reason, ..trigger })
     }
 
     fn commit(&mut self, records: Vec<Record>) -> Index {
@@ -146,3 +156,12 @@ struct Touched {
     membership: bool,
     offsets: bool,
 }
+
+/// The beginning of `text`, at most so many bytes of it.
+fn cut(text: &str, bytes_max: usize) -> &str {
+    let end = (0..=bytes_max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+/// Kept of a reason: what Kafka's own clients cut theirs to (KIP-800).
+const REASON_BYTES_MAX: usize = 255;

@@ -99,6 +99,17 @@ pub struct Who {
     pub client_host: Arc<str>,
 }
 
+/// One reason for a rebalance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// What happened.
+    pub cause: Cause,
+    /// To whom, or by whom.
+    pub who: Who,
+    /// Why, in the client's own words (KIP-800); cut to a bound.
+    pub reason: Option<Arc<str>>,
+}
+
 /// Why a generation ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
@@ -116,6 +127,9 @@ pub enum Cause {
     StaticRejoined,
     /// A member rejoined with other subscriptions or assignors.
     MetadataChanged,
+    /// A member rejoined with the same subscriptions, but not the same metadata: it tells what it
+    /// owns. The second step of a cooperative rebalance (KIP-429) looks like this.
+    OwnershipChanged,
     /// The leader asked for a new assignment.
     LeaderRejoined,
     /// The assignment was too large to be written.
@@ -131,8 +145,8 @@ pub struct JournalEntry {
     pub generation: Generation,
     /// Why, in the order it happened; the first one started the rebalance, the others were
     /// absorbed. Bounded, see [`absorbed`](Self::absorbed).
-    pub causes: Vec<(Cause, Who)>,
-    /// How many more causes there were than are kept.
+    pub triggers: Vec<Trigger>,
+    /// How many more triggers there were than are kept.
     pub absorbed: u32,
     /// When the rebalance began.
     pub began_at: Timestamp,

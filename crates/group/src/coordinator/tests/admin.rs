@@ -11,7 +11,10 @@ fn view(world: &World) -> GroupView {
 
 fn causes(world: &World) -> Vec<Vec<Cause>> {
     let journal = view(world).journal;
-    journal.iter().map(|entry| entry.causes.iter().map(|(cause, _)| *cause).collect()).collect()
+    journal
+        .iter()
+        .map(|entry| entry.triggers.iter().map(|trigger| trigger.cause).collect())
+        .collect()
 }
 
 #[test]
@@ -135,7 +138,7 @@ fn the_journal_names_causes() {
         ]
     );
     let last = view(&world).journal.pop().expect("five entries");
-    assert_eq!(last.causes[0].1.instance, Some("i".into()));
+    assert_eq!(last.triggers[0].who.instance, Some("i".into()));
     assert_eq!(last.join_took, secs(10));
     assert_eq!(last.sync_took, Some(Duration::ZERO));
     assert_eq!(last.slowest[0].join_took, secs(9));
@@ -212,4 +215,32 @@ fn whoever_holds_up_a_group_is_named() {
     let sync = world.sync(&leader, &[]);
     world.assignment(sync);
     assert!(view(&world).blocking.is_empty());
+}
+
+/// KIP-800: the client's own words stand beside the cause.
+#[test]
+fn kip_800_the_journal_keeps_reasons() {
+    let mut world = World::new();
+    let reason = Some("need to revoke partitions and re-join");
+    world.stable(&[Joiner { reason, ..Joiner::new("g") }]);
+    let trigger = view(&world).journal[0].triggers[0].clone();
+    assert_eq!(trigger.cause, Cause::Joined);
+    assert_eq!(trigger.reason.as_deref(), reason);
+}
+
+/// KIP-429: a member that gave up partitions rejoins with the same topics and other owned
+/// partitions; the journal does not call that a changed subscription.
+#[test]
+fn kip_429_the_second_step_is_told_apart() {
+    let mut world = World::new();
+    let members = world.stable(&[Joiner::new("g"), Joiner::new("g")]);
+    let topics = alloc::vec![TopicName::from("t")];
+    let user_data = Some(alloc::vec![1]);
+    let owns = Subscription { topics, user_data, ..Subscription::default() }.encode(1);
+    let changed = Joiner::new("g").protocols(&[("range", &owns)]);
+    let follower = world.join(&changed.with_id(&members[1].member));
+    let leader = world.join(&Joiner::new("g").with_id(&members[0].member));
+    world.joined(follower);
+    world.joined(leader);
+    assert_eq!(causes(&world)[1], [Cause::OwnershipChanged]);
 }

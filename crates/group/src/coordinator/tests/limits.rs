@@ -101,9 +101,16 @@ fn syncs_count_among_the_parked() {
     let tokens = [world.join(&Joiner::new("g")), world.join(&Joiner::new("g"))];
     world.pass(Duration::ZERO);
     let [leader, follower] = tokens.map(|token| world.joined(token));
-    let other = world.join(&Joiner { group: "h", ..Joiner::new("h") });
+    let others = [world.join(&Joiner::new("h")), world.join(&Joiner::new("h"))];
+    let crowded = world.sync(&follower, &[]);
+    assert_eq!(world.sync_outcome(crowded), Err(GroupError::NotAvailable));
+    world.pass(Duration::ZERO);
+    for other in others {
+        world.joined(other);
+    }
     let parked = world.sync(&follower, &[]);
-    assert!(world.is_waiting(other) && world.is_waiting(parked));
+    assert!(world.is_waiting(parked));
+    world.join(&Joiner::new("h"));
     let leader_sync = world.sync(&leader, &[(&follower.member, b"f")]);
     assert_eq!(world.assignment(leader_sync), b"", "a sync that answers itself needs no place");
     assert_eq!(world.assignment(parked), b"f");

@@ -63,6 +63,7 @@ pub(super) struct Joiner {
     pub(super) knows_kip814: bool,
     pub(super) connection: u64,
     pub(super) client_id: &'static str,
+    pub(super) reason: Option<&'static str>,
 }
 
 impl Joiner {
@@ -80,6 +81,7 @@ impl Joiner {
             knows_kip814: true,
             connection: 1,
             client_id: "c",
+            reason: None,
         }
     }
 
@@ -298,7 +300,7 @@ impl World {
             rebalance_timeout: joiner.rebalance,
             requires_known_id: joiner.knows_kip394,
             can_skip_assignment: joiner.knows_kip814,
-            reason: None,
+            reason: joiner.reason,
         });
         self.ask(joiner.connection, joiner.client_id, body)
     }

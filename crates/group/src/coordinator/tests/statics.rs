@@ -196,3 +196,19 @@ fn kip_345_a_promised_id_is_never_static() {
     let join = world.join(&Joiner::fixed("g", "a").with_id(&promised));
     assert_eq!(world.refused(join).error, GroupError::InvalidRequest);
 }
+
+/// A rebalance timeout of nothing must not make a barrier that nobody comes to spin.
+#[test]
+fn a_barrier_nobody_comes_to_is_looked_at_once_a_second() {
+    let (mut world, _, _) = stable_pair();
+    for instance in ["a", "b"] {
+        let hasty = Joiner { rebalance: Duration::ZERO, ..Joiner::fixed("g", instance) };
+        let back = world.join(&hasty);
+        assert_eq!(world.joined(back).generation, Generation(1));
+    }
+    world.leave(&[("", Some("b"))]);
+    world.pass(secs(9));
+    assert_eq!(world.state("g"), GroupState::PreparingRebalance);
+    world.pass(secs(1));
+    assert_eq!(world.state("g"), GroupState::Empty);
+}

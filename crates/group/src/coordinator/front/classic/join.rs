@@ -100,10 +100,9 @@ impl Turn<'_> {
     /// lost leaves no phantom member.
     fn promise(&mut self, call: &Call<'_>, ask: &Join<'_>, id: MemberId) {
         let mut session = Deadline::unarmed();
-        let at = self.now.mono + ask.session_timeout;
         let group = &self.group.id;
         let timer = || Timer::Pending(group.clone(), id.clone());
-        self.services.timers.arm(&mut session, at, timer);
+        self.services.timers.arm(&mut session, self.now.mono, ask.session_timeout, timer);
         let pending = Pending {
             client_id: Arc::from(call.client.id),
             client_host: Arc::from(call.client.host),
@@ -144,9 +143,10 @@ impl Turn<'_> {
         self.park_join(call, &id, stranger);
         // Nobody heartbeats while its join is parked, so only this bounds how long a new member
         // that is gone can stay in a long rebalance.
-        self.arm_session(&id, self.services.config.new_member_join_timeout);
-        let cause = self.cause(Cause::Joined, &id);
-        self.rebalance(cause);
+        let join_timeout = self.services.config.new_member_join_timeout;
+        self.arm_session(&id, |_| join_timeout);
+        let trigger = self.trigger_for(Cause::Joined, &id, ask.reason);
+        self.rebalance(trigger);
     }
 
     /// A member that is known joins again.
@@ -165,11 +165,17 @@ impl Turn<'_> {
             }
             _ => Some(Cause::MetadataChanged),
         };
+        let wanted = self.topics_wanted_by(ask.member);
         self.update_member(ask);
+        let wants_the_same = wanted.is_some() && self.topics_wanted_by(ask.member) == wanted;
+        let cause = cause.map(|cause| match cause {
+            Cause::MetadataChanged if wants_the_same => Cause::OwnershipChanged,
+            cause => cause,
+        });
         let id = MemberId::from(ask.member);
         self.park_join(call, &id, false);
-        let cause = cause.and_then(|cause| self.cause(cause, &id));
-        self.rebalance(cause);
+        let trigger = cause.and_then(|cause| self.trigger_for(cause, &id, ask.reason));
+        self.rebalance(trigger);
     }
 
     /// Tells a member of the generation in force what it would have heard when it began.
@@ -209,8 +215,8 @@ impl Turn<'_> {
             return;
         }
         self.park_join(call, &new, false);
-        let cause = self.cause(Cause::StaticRejoined, &new);
-        self.rebalance(cause);
+        let trigger = self.trigger_for(Cause::StaticRejoined, &new, ask.reason);
+        self.rebalance(trigger);
     }
 
     /// Writes the generation in force anew, with members' present ids and metadata.

@@ -1,7 +1,7 @@
 //! LeaveGroup: members go, or an administrator removes them, several at once (KIP-345).
 
 use super::super::super::turn::{Call, Turn};
-use super::super::super::view::{Cause, Who};
+use super::super::super::view::{Cause, Trigger};
 use crate::message::classic::{Leave, Leaver, Leaving, Left};
 use crate::message::{GroupError, Reply};
 use alloc::vec::Vec;
@@ -10,17 +10,17 @@ use ottla_model::{InstanceId, MemberId};
 impl Turn<'_> {
     /// Members leave a group that exists.
     pub(in super::super::super) fn leave(&mut self, call: &Call<'_>, ask: &Leave<'_>) {
-        let mut causes = Vec::new();
+        let mut triggers = Vec::new();
         let outcomes = ask.members.iter().map(|leaver| {
-            let outcome = self.let_go(leaver, &mut causes);
+            let outcome = self.let_go(leaver, &mut triggers);
             leaving(leaver, outcome)
         });
         let members = outcomes.collect();
-        if causes.is_empty() {
+        if triggers.is_empty() {
             // Only promises were given up, if anything: they may have been all that was awaited.
             self.close_if_complete();
         } else {
-            self.rebalance(causes);
+            self.rebalance(triggers);
         }
         // Last, so that it waits for the record of a group that ran empty.
         self.reply(call.token, Reply::Leave(Ok(Left { members })));
@@ -29,7 +29,7 @@ impl Turn<'_> {
     fn let_go(
         &mut self,
         leaver: &Leaver<'_>,
-        causes: &mut Vec<(Cause, Who)>,
+        triggers: &mut Vec<Trigger>,
     ) -> Result<(), GroupError> {
         if self.group.roster.break_promise(leaver.member).is_some() {
             return Ok(());
@@ -45,7 +45,7 @@ impl Turn<'_> {
                 MemberId::from(member)
             }
         };
-        causes.extend(self.cause(Cause::Left, &id));
+        triggers.extend(self.trigger_for(Cause::Left, &id, leaver.reason));
         self.remove_member(&id);
         Ok(())
     }

@@ -48,8 +48,8 @@ impl Turn<'_> {
         if self.group.roster.len() > self.services.config.group_size_max {
             // The bound was lowered: whoever rejoins first stays.
             let leader = self.group.roster.leader().cloned();
-            let cause = leader.and_then(|leader| self.cause(Cause::TooManyMembers, &leader));
-            self.prepare(cause);
+            let trigger = leader.and_then(|leader| self.trigger(Cause::TooManyMembers, &leader));
+            self.prepare(trigger);
         }
     }
 

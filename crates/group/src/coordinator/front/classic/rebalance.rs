@@ -1,12 +1,12 @@
 //! From one generation to the next: preparing, closing the barrier, beginning, running empty.
 
 use super::super::super::barrier::{Barrier, Phase};
-use super::super::super::journal::Causes;
+use super::super::super::journal::Triggers;
 use super::super::super::record::{GroupMetadata, Record};
 use super::super::super::roster::Parked;
 use super::super::super::timers::Due;
 use super::super::super::turn::Turn;
-use super::super::super::view::{Cause, Who};
+use super::super::super::view::{Cause, Trigger};
 use crate::message::classic::{Joined, JoinedMember};
 use crate::message::{GroupError, Reply};
 use alloc::sync::Arc;
@@ -16,18 +16,18 @@ use ottla_model::{Generation, Instant, MemberId};
 impl Turn<'_> {
     /// Something happened that asks for a new generation: begins a rebalance, or joins the one
     /// being prepared, which may be complete by it.
-    pub(super) fn rebalance(&mut self, causes: impl IntoIterator<Item = (Cause, Who)>) {
+    pub(super) fn rebalance(&mut self, triggers: impl IntoIterator<Item = Trigger>) {
         if let Phase::Preparing(barrier) = &mut self.group.phase {
-            barrier.causes.extend(causes);
+            barrier.triggers.extend(triggers);
             self.close_if_complete();
         } else {
-            self.prepare(causes);
+            self.prepare(triggers);
         }
     }
 
     /// Begins a rebalance of a group that is not preparing one.
-    pub(super) fn prepare(&mut self, causes: impl IntoIterator<Item = (Cause, Who)>) {
-        let causes: Causes = causes.into_iter().collect();
+    pub(super) fn prepare(&mut self, triggers: impl IntoIterator<Item = Trigger>) {
+        let triggers: Triggers = triggers.into_iter().collect();
         if matches!(self.group.phase, Phase::Completing { .. }) {
             self.send_syncs_back(GroupError::RebalanceInProgress);
         }
@@ -36,11 +36,11 @@ impl Turn<'_> {
         let rebalance_timeout = self.group.roster.rebalance_timeout();
         if self.group.phase.is_empty() {
             let delay = self.services.config.initial_rebalance_delay;
-            let barrier = Barrier::initial(self.now, causes, delay, rebalance_timeout);
+            let barrier = Barrier::initial(self.now, triggers, delay, rebalance_timeout);
             self.group.phase = Phase::Preparing(barrier);
             self.arm_barrier(delay);
         } else {
-            self.group.phase = Phase::Preparing(Barrier::new(self.now, causes));
+            self.group.phase = Phase::Preparing(Barrier::new(self.now, triggers));
             if self.group.roster.all_joined() {
                 self.close();
             } else {
@@ -82,8 +82,8 @@ impl Turn<'_> {
         self.group.barrier.disarm();
         let absent = self.group.roster.ids_where(|m| !m.is_joining() && m.instance.is_none());
         for id in absent {
-            let cause = self.cause(Cause::JoinExpired, &id);
-            self.absorb(cause);
+            let trigger = self.trigger(Cause::JoinExpired, &id);
+            self.absorb(trigger);
             self.remove_member(&id);
         }
         if self.group.roster.is_empty() {
@@ -91,7 +91,7 @@ impl Turn<'_> {
         } else if self.group.roster.elect_joined_leader() {
             self.begin_generation();
         } else {
-            self.arm_barrier(self.group.roster.rebalance_timeout());
+            self.arm_barrier(self.group.roster.rebalance_timeout().max(RETRY_MIN));
         }
     }
 
@@ -140,13 +140,13 @@ impl Turn<'_> {
     /// Who has not synced in time is dropped, and the others rebalance.
     fn expire_syncs(&mut self) {
         let late = self.group.roster.ids_where(|member| member.owes_sync());
-        let causes: Vec<_> =
-            late.iter().filter_map(|id| self.cause(Cause::SyncExpired, id)).collect();
+        let triggers: Vec<_> =
+            late.iter().filter_map(|id| self.trigger(Cause::SyncExpired, id)).collect();
         for id in &late {
             self.remove_member(id);
         }
         if !late.is_empty() {
-            self.prepare(causes);
+            self.prepare(triggers);
         }
     }
 
@@ -183,10 +183,10 @@ impl Turn<'_> {
         seen.collect()
     }
 
-    /// Adds a cause to the rebalance being prepared.
-    pub(super) fn absorb(&mut self, cause: Option<(Cause, Who)>) {
+    /// Adds a trigger to the rebalance being prepared.
+    pub(super) fn absorb(&mut self, trigger: Option<Trigger>) {
         if let Phase::Preparing(barrier) = &mut self.group.phase {
-            barrier.causes.extend(cause);
+            barrier.triggers.extend(trigger);
         }
     }
 
@@ -197,7 +197,7 @@ impl Turn<'_> {
     fn note_generation(&mut self, barrier: Barrier) {
         self.group.journal.begin(
             self.group.generation,
-            barrier.causes,
+            barrier.triggers,
             barrier.began,
             self.now.mono,
             &self.group.roster,
@@ -211,3 +211,7 @@ impl Turn<'_> {
 fn next(generation: Generation) -> Generation {
     Generation(generation.0.checked_add(1).unwrap_or(1))
 }
+
+/// How soon, at the earliest, a barrier that nobody came to is looked at again. A member may name
+/// a rebalance timeout of nothing.
+const RETRY_MIN: core::time::Duration = core::time::Duration::from_secs(1);

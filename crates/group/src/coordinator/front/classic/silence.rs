@@ -17,9 +17,9 @@ impl Turn<'_> {
         let Some(member) = self.group.roster.member_mut(id) else { return Due::Never };
         let due = member.session.surfaced(queued, now);
         if due == Due::Now && (member.is_new || !member.is_parked()) {
-            let cause = self.cause(Cause::SessionExpired, id);
+            let trigger = self.trigger(Cause::SessionExpired, id);
             self.remove_member(id);
-            self.rebalance(cause);
+            self.rebalance(trigger);
         }
         due
     }
@@ -45,9 +45,9 @@ impl Turn<'_> {
     pub(in super::super::super) fn stranger_gone(&mut self, id: &str, connection: ConnectionId) {
         let member = self.group.roster.member(id);
         if member.is_some_and(|member| member.is_stranger_of(connection)) {
-            let cause = self.cause(Cause::Left, id);
+            let trigger = self.trigger(Cause::Left, id);
             self.remove_member(id);
-            self.rebalance(cause);
+            self.rebalance(trigger);
         }
     }
 }

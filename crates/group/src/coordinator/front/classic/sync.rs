@@ -3,7 +3,7 @@
 use super::super::super::barrier::Phase;
 use super::super::super::map::{Map, seeded};
 use super::super::super::record::{GroupMetadata, Record};
-use super::super::super::roster::Parked;
+use super::super::super::roster::{Member, Parked};
 use super::super::super::turn::{Call, Turn};
 use super::super::super::view::Cause;
 use crate::message::classic::{Sync, Synced};
@@ -18,6 +18,9 @@ impl Turn<'_> {
             return;
         }
         match self.group.phase {
+            Phase::Completing { .. } if !self.may_park(ask.member) => {
+                self.reply(call.token, Reply::Sync(Err(GroupError::NotAvailable)));
+            }
             Phase::Completing { closed } => {
                 self.park_sync(call, ask);
                 if self.group.roster.is_leader(ask.member) {
@@ -45,6 +48,15 @@ impl Turn<'_> {
             return Err(GroupError::RebalanceInProgress);
         }
         Ok(())
+    }
+
+    /// Whether there is a place for this member's sync: its own last one's, or a free one. The
+    /// leader's waits for nobody.
+    fn may_park(&self, id: &str) -> bool {
+        let roster = &self.group.roster;
+        roster.is_leader(id)
+            || roster.member(id).is_some_and(Member::is_parked)
+            || self.services.parked < self.services.config.parked_max
     }
 
     fn park_sync(&mut self, call: &Call<'_>, ask: &Sync<'_>) {
@@ -78,8 +90,8 @@ impl Turn<'_> {
         let record = GroupMetadata { group, value: Some(value.clone()) };
         if let Err(error) = self.decide(alloc::vec![Record::GroupMetadata(record)]) {
             self.send_syncs_back(error);
-            let cause = self.cause(Cause::AssignmentTooLarge, ask.member);
-            self.prepare(cause);
+            let trigger = self.trigger(Cause::AssignmentTooLarge, ask.member);
+            self.prepare(trigger);
             return;
         }
         self.group.phase = Phase::Stable;
