@@ -1,31 +1,10 @@
-//! The one map from our errors to Kafka's codes, exhaustive so that a new error cannot be
-//! forgotten here.
+//! From our errors to Kafka's codes, each map exhaustive so that a new error cannot be forgotten.
 
 use ottla_group::message::GroupError;
 use ottla_wire::ErrorCode;
 
-/// The code a refusal by a coordinator goes out with.
+/// The code a refusal by a coordinator goes out with. The map stands beside its inverse, which the
+/// client needs, and is what every converted response uses.
 pub(crate) fn group_error(error: GroupError) -> ErrorCode {
-    match error {
-        GroupError::NotCoordinator => ErrorCode::NotCoordinator,
-        GroupError::LoadInProgress => ErrorCode::CoordinatorLoadInProgress,
-        GroupError::NotAvailable => ErrorCode::CoordinatorNotAvailable,
-        GroupError::InvalidGroupId => ErrorCode::InvalidGroupId,
-        GroupError::InvalidSessionTimeout => ErrorCode::InvalidSessionTimeout,
-        GroupError::InvalidRequest => ErrorCode::InvalidRequest,
-        GroupError::InconsistentGroupProtocol => ErrorCode::InconsistentGroupProtocol,
-        GroupError::UnknownMemberId => ErrorCode::UnknownMemberId,
-        GroupError::IllegalGeneration => ErrorCode::IllegalGeneration,
-        GroupError::RebalanceInProgress => ErrorCode::RebalanceInProgress,
-        GroupError::MemberIdRequired => ErrorCode::MemberIdRequired,
-        GroupError::FencedInstanceId => ErrorCode::FencedInstanceId,
-        GroupError::GroupMaxSizeReached => ErrorCode::GroupMaxSizeReached,
-        GroupError::NonEmptyGroup => ErrorCode::NonEmptyGroup,
-        GroupError::GroupIdNotFound => ErrorCode::GroupIdNotFound,
-        GroupError::GroupSubscribedToTopic => ErrorCode::GroupSubscribedToTopic,
-        GroupError::OffsetMetadataTooLarge => ErrorCode::OffsetMetadataTooLarge,
-        GroupError::RecordTooLarge => ErrorCode::RecordListTooLarge,
-        GroupError::UnknownTopicOrPartition => ErrorCode::UnknownTopicOrPartition,
-        GroupError::StorageError => ErrorCode::KafkaStorageError,
-    }
+    ottla_wire::convert::code(error)
 }
