@@ -198,12 +198,13 @@ impl Turn<'_> {
             self.forget_parked(old, parked);
             self.refuse(parked, GroupError::FencedInstanceId, old);
         }
-        if let Some(member) = self.group.roster.member_mut(&new) {
+        // Through the roster, which counts the bytes of what a member says about itself.
+        self.group.roster.update(&new, |member| {
             // The old id's timer finds no member when it surfaces.
             member.session = Deadline::unarmed();
             member.client_id = Arc::from(call.client.id);
             member.client_host = Arc::from(call.client.host);
-        }
+        });
         self.update_member(&Join { member: &new, ..ask.clone() });
         self.renew_session(&new);
         let stays = self.group.phase.is_stable()
