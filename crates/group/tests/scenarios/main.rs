@@ -1,0 +1,83 @@
+//! Scenarios of many parties as text: commands, then everything that came out of the shard.
+//!
+//! A file opens with a comment that says why it exists. A block is some commands, a line `----`,
+//! and what they must bring forth; blank lines end it. `OTTLA_REWRITE=1` writes what they do
+//! bring forth instead: the difference is reviewed like code, and only a change of behaviour that
+//! somebody wanted may be committed. `README.md` beside the files lists the commands.
+
+// A test binary has no outside: `pub` says what other modules of it use.
+#![allow(unreachable_pub)]
+
+#[path = "../harness/mod.rs"]
+mod harness;
+mod parse;
+mod print;
+mod stage;
+
+use stage::Stage;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn scenarios() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let mut files: Vec<PathBuf> = fs::read_dir(&folder)
+        .expect("the folder of scenarios")
+        .map(|entry| entry.expect("a folder entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "txt"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    let failed: Vec<String> = files.iter().filter_map(|path| check(path).err()).collect();
+    assert!(failed.is_empty(), "\n{}\n{} scenario(s) differ", failed.join("\n"), failed.len());
+}
+
+fn check(path: &Path) -> Result<(), String> {
+    let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+    let expected = fs::read_to_string(path).expect("a readable scenario");
+    assert!(expected.starts_with("# "), "{name}: a scenario opens with why it exists");
+    let actual = run(&name, &expected);
+    if std::env::var_os("OTTLA_REWRITE").is_some() {
+        fs::write(path, actual).expect("a writable scenario");
+        return Ok(());
+    }
+    match expected.lines().zip(actual.lines()).position(|(a, b)| a != b) {
+        None if expected == actual => Ok(()),
+        at => {
+            let at = at.unwrap_or(expected.lines().count().min(actual.lines().count()));
+            let show = |text: &str| {
+                let lines = text.lines().enumerate().skip(at.saturating_sub(2)).take(8);
+                lines.map(|(n, line)| format!("  {:3} {line}\n", n + 1)).collect::<String>()
+            };
+            Err(format!("{name}: expected\n{}but was\n{}", show(&expected), show(&actual)))
+        }
+    }
+}
+
+/// The file with what its commands bring forth now.
+fn run(name: &str, text: &str) -> String {
+    let mut stage = Stage::new();
+    let mut out = String::new();
+    let mut lines = text.lines().peekable();
+    let mut commands = Vec::new();
+    while let Some(line) = lines.next() {
+        out += line;
+        out += "\n";
+        if line == "----" {
+            while lines.peek().is_some_and(|line| !line.is_empty()) {
+                lines.next();
+            }
+            for command in commands.drain(..) {
+                if let Err(error) = stage.carry_out(command) {
+                    panic!("{name}: {command}: {error}");
+                }
+            }
+            let said = stage.finish_block();
+            out += if said.is_empty() { "nothing\n" } else { &said };
+        } else if !line.is_empty() && !line.starts_with('#') {
+            commands.push(line);
+        }
+    }
+    assert!(commands.is_empty(), "{name}: commands without ---- after them");
+    out
+}
