@@ -53,7 +53,7 @@ pub struct Means<'a> {
     /// Bounds.
     pub limits: &'a Limits,
     /// Draws 128 random bits.
-    pub fresh: &'a mut dyn FnMut() -> [u8; 16],
+    pub fresh: &'a mut (dyn FnMut() -> [u8; 16] + Send),
 }
 
 /// What to write, and what to answer when it is durable. Nothing to write is answered at once.
