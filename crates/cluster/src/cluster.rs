@@ -84,7 +84,8 @@ impl Cluster {
     /// does not fit into one transaction.
     ///
     /// # Errors
-    /// [`ChangeError`]; only [`ChangeError::OutcomeUnknown`] leaves it open whether it happened.
+    /// [`ChangeError`]; only [`ChangeError::OutcomeUnknown`] and [`ChangeError::Stopped`] leave it
+    /// open whether it happened.
     pub async fn submit<C: Command>(&self, command: C) -> Result<C::Reply, ChangeError> {
         let (answer, reply) = oneshot::channel();
         // A clone has a slot of its own, so the bound holds per caller and for the queue alike.
@@ -371,7 +372,8 @@ pub enum ChangeError {
     /// It can never happen: too large for a transaction, say.
     #[error("{0}")]
     Refused(String),
-    /// The driver has ended; the broker is stopping or its store is lost.
+    /// The driver has ended: the broker is stopping or its store is lost. Of what was waiting at
+    /// that moment it is not known whether it happened.
     #[error("the broker is stopping")]
     Stopped,
 }
@@ -404,4 +406,4 @@ const TASKS_MAX: usize = 1024;
 const FOUNDING_ATTEMPTS: usize = 3;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -30,6 +30,8 @@ pub struct Driver {
     watch: Box<dyn Watch>,
     /// The revision of every entry of the image.
     revisions: HashMap<Key, Revision>,
+    /// The token of this broker's last transaction that the image shows.
+    last_token: String,
     limits: Limits,
     fresh: Box<dyn FnMut() -> [u8; 16] + Send>,
 }
@@ -55,7 +57,8 @@ impl Driver {
         limits: Limits,
         fresh: Box<dyn FnMut() -> [u8; 16] + Send>,
     ) -> Self {
-        Self { store, current, inbox, watch, revisions, limits, fresh }
+        let last_token = String::new();
+        Self { store, current, inbox, watch, revisions, last_token, limits, fresh }
     }
 
     /// Runs until every [`crate::Cluster`] is dropped. Waiting for commands and watching the
@@ -103,6 +106,10 @@ impl Driver {
                 Change::Deleted(key) => self.revisions.remove(key),
             };
         }
+        self.note_writer(changes.iter().filter_map(|change| match change {
+            Change::Put(entry) => Some(entry),
+            Change::Deleted(_) => None,
+        }));
         let image = self.current.image().after(revision, changes)?;
         self.current.publish(Arc::new(image));
         Ok(())
@@ -124,6 +131,7 @@ impl Driver {
         let snapshot = self.store.read("").await.map_err(lost)?;
         self.watch = self.store.watch("", snapshot.revision);
         self.revisions = Self::revisions(&snapshot);
+        self.note_writer(snapshot.entries.iter());
         let now = self.current.image();
         let image = Image::load(now.node(), now.registry().clone(), snapshot)?;
         self.current.publish(Arc::new(image));
@@ -135,43 +143,38 @@ impl Driver {
     }
 
     async fn perform(&mut self, mut task: Box<dyn Task>) -> Result<(), DriverError> {
+        let mut tries = Tries::default();
         for _ in 0..ATTEMPTS {
             let mut means = Means { limits: &self.limits, fresh: &mut *self.fresh };
             let plan = task.decide(&self.current.image(), &mut means);
             if plan.ops.is_empty() {
-                task.finish(Ok(()));
+                task.finish(Ok(tries.tokens.len()));
                 return Ok(());
             }
-            match self.attempt(plan).await? {
-                Attempt::Happened => {
-                    task.finish(Ok(()));
+            let token = TopicId((self.fresh)()).to_string();
+            let txn = self.txn(plan, &token);
+            tries.tokens.push(token);
+            match self.store.commit(txn).await {
+                Ok(Outcome::Committed(revision)) => self.catch_up(revision).await?,
+                Ok(Outcome::Conflict) => self.refresh().await?,
+                Ok(Outcome::Unknown(reason)) => {
+                    tries.unknown = Some(reason);
+                    self.reload().await?;
+                }
+                Err(error) => {
+                    task.finish(Err(tries.failure(error.into())));
                     return Ok(());
                 }
-                Attempt::Failed(error) => {
-                    task.finish(Err(error));
-                    return Ok(());
-                }
-                Attempt::Again => {}
+            }
+            // Also an earlier try than the last may have arrived by now. One that has not cannot
+            // any more once a later one has: all expect the same writer's entry.
+            if let Some(happened) = tries.index_of(&self.last_token) {
+                task.finish(Ok(happened));
+                return Ok(());
             }
         }
-        task.finish(Err(ChangeError::Contended));
+        task.finish(Err(tries.failure(ChangeError::Contended)));
         Ok(())
-    }
-
-    async fn attempt(&mut self, plan: Plan<()>) -> Result<Attempt, DriverError> {
-        let token = TopicId((self.fresh)()).to_string();
-        match self.store.commit(self.txn(plan, &token)).await {
-            Ok(Outcome::Committed(revision)) => {
-                self.catch_up(revision).await?;
-                Ok(Attempt::Happened)
-            }
-            Ok(Outcome::Conflict) => {
-                self.refresh().await?;
-                Ok(Attempt::Again)
-            }
-            Ok(Outcome::Unknown(reason)) => self.settle(&token, reason).await,
-            Err(error) => Ok(Attempt::Failed(error.into())),
-        }
     }
 
     /// Every key the plan writes or relies on must be as the image shows it.
@@ -202,19 +205,34 @@ impl Driver {
         Ok(())
     }
 
-    /// Finds out whether a transaction happened whose outcome is unknown. If it did not, it cannot
-    /// any more once the next one of this broker has: both expect the same writer's entry.
-    async fn settle(&mut self, token: &str, reason: String) -> Result<Attempt, DriverError> {
+    /// Remembers this broker's last transaction, as the store tells it.
+    fn note_writer<'a>(&mut self, mut entries: impl Iterator<Item = &'a Entry>) {
         let key = writer_key(self.current.image().node());
-        let Ok(snapshot) = self.store.read(&key).await else {
-            return Ok(Attempt::Failed(ChangeError::OutcomeUnknown(reason)));
-        };
-        let record = WriterRecord { token: token.into() };
-        let ours = serde_json::to_vec(&record).unwrap_or_default();
-        let mine = |entry: &Entry| entry.key == key && *entry.value == *ours;
-        let happened = snapshot.entries.iter().any(mine);
-        self.reload().await?;
-        Ok(if happened { Attempt::Happened } else { Attempt::Again })
+        if let Some(entry) = entries.find(|entry| entry.key == key)
+            && let Ok(record) = serde_json::from_slice::<WriterRecord>(&entry.value)
+        {
+            self.last_token = record.token;
+        }
+    }
+}
+
+/// What was tried for one command.
+#[derive(Default)]
+struct Tries {
+    /// The token of each try's transaction.
+    tokens: Vec<String>,
+    /// Why it is not known how one of them ended.
+    unknown: Option<String>,
+}
+
+impl Tries {
+    fn index_of(&self, token: &str) -> Option<usize> {
+        self.tokens.iter().position(|tried| tried == token)
+    }
+
+    /// The answer where no try is known to have happened.
+    fn failure(self, error: ChangeError) -> ChangeError {
+        self.unknown.map_or(error, ChangeError::OutcomeUnknown)
     }
 }
 
@@ -223,44 +241,42 @@ enum Input {
     Task(Option<Box<dyn Task>>),
 }
 
-enum Attempt {
-    Happened,
-    Again,
-    Failed(ChangeError),
-}
-
 /// A command on its way, whatever its answer's type.
 pub(crate) trait Task: Send {
     fn decide(&mut self, image: &Image, means: &mut Means<'_>) -> Plan<()>;
-    fn finish(self: Box<Self>, outcome: Result<(), ChangeError>);
+    /// Answers; `Ok` names the decision, counted from 0, that happened.
+    fn finish(self: Box<Self>, outcome: Result<usize, ChangeError>);
 }
 
-/// A command, its answer once it has decided, and who waits for that.
+/// A command, its answer by each of its decisions so far, and who waits for one.
 pub(crate) struct Errand<C: Command> {
     command: C,
-    reply: Option<C::Reply>,
+    replies: Vec<C::Reply>,
     answer: oneshot::Sender<Result<C::Reply, ChangeError>>,
 }
 
 impl<C: Command> Errand<C> {
     pub(crate) fn new(command: C, answer: oneshot::Sender<Result<C::Reply, ChangeError>>) -> Self {
-        Self { command, reply: None, answer }
+        Self { command, replies: Vec::new(), answer }
     }
 }
 
 impl<C: Command> Task for Errand<C> {
     fn decide(&mut self, image: &Image, means: &mut Means<'_>) -> Plan<()> {
         let Plan { ops, relies_on, reply } = self.command.decide(image, means);
-        self.reply = Some(reply);
+        self.replies.push(reply);
         Plan { ops, relies_on, reply: () }
     }
 
-    fn finish(self: Box<Self>, outcome: Result<(), ChangeError>) {
-        let reply = self.reply.ok_or(ChangeError::Stopped);
+    fn finish(mut self: Box<Self>, outcome: Result<usize, ChangeError>) {
+        let reply = outcome.map(|index| self.replies.swap_remove(index));
         // Nobody waiting any more is no error: the change happened all the same.
-        let _ = self.answer.send(outcome.and(reply));
+        let _ = self.answer.send(reply);
     }
 }
 
 /// How often a command is decided before its caller is told that others are in the way.
 const ATTEMPTS: usize = 16;
+
+#[cfg(test)]
+mod tests;

@@ -6,15 +6,13 @@ use crate::names::OFFSETS_TOPIC;
 use ottla_model::{GroupId, NodeId, PartitionId};
 
 /// The offsets partition of a group, of `partitions`, exactly as Kafka computes it: Java's
-/// `String.hashCode` over UTF-16 units, without its sign bit, modulo the count.
-///
-/// # Panics
-/// Never: a count below 1 counts as 1.
+/// `String.hashCode` over UTF-16 units, its absolute value (0 for the one number that has none),
+/// modulo the count. A count below 1 counts as 1.
 pub fn group_partition(group: &str, partitions: i32) -> PartitionId {
     let hash = group
         .encode_utf16()
         .fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
-    PartitionId((hash & i32::MAX) % partitions.max(1))
+    PartitionId(hash.checked_abs().unwrap_or(0) % partitions.max(1))
 }
 
 /// Where a group's coordinator is.
