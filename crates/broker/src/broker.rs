@@ -3,13 +3,15 @@
 use crate::clock;
 use crate::config::Config;
 use crate::metrics::Metrics;
-use crate::net::{Admission, Complaints, Limits, Listener, Session};
+use crate::net::{Admission, Complaints, Lifeline, Limits, Listener, Session};
+use crate::partitions::Partitions;
+use ottla_cluster::Cluster;
 use ottla_model::NodeId;
 use std::sync::Arc;
 
 /// The broker's shared state. It holds no socket and no task; those hold it.
 pub(crate) struct Broker {
-    /// Its settings.
+    /// Its settings, as of its start.
     pub(crate) config: Config,
     /// Who it is.
     pub(crate) node: NodeId,
@@ -21,12 +23,33 @@ pub(crate) struct Broker {
     pub(crate) admission: Admission,
     /// What is counted.
     pub(crate) metrics: Metrics,
+    /// Topics, brokers, owners and dynamic settings.
+    pub(crate) cluster: Cluster,
+    /// The partitions it leads.
+    pub(crate) partitions: Arc<Partitions>,
+    /// Tells when the broker shuts down.
+    pub(crate) lifeline: Lifeline,
     complaints: Complaints,
 }
 
+/// What a broker is made of.
+pub(crate) struct Parts {
+    /// Its settings.
+    pub(crate) config: Config,
+    /// Its bound listeners.
+    pub(crate) listeners: Vec<Arc<Listener>>,
+    /// The cluster it is part of.
+    pub(crate) cluster: Cluster,
+    /// Its partitions.
+    pub(crate) partitions: Arc<Partitions>,
+    /// Tells when it shuts down.
+    pub(crate) lifeline: Lifeline,
+}
+
 impl Broker {
-    /// The broker of these settings, listening there.
-    pub(crate) fn new(config: Config, listeners: Vec<Arc<Listener>>) -> Self {
+    /// The broker of these parts.
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { config, listeners, cluster, partitions, lifeline } = parts;
         let limits = Limits {
             request_bytes_max: config.socket_request_max_bytes,
             idle_max: config.connections_max_idle,
@@ -40,6 +63,9 @@ impl Broker {
             limits,
             admission,
             metrics: Metrics::default(),
+            cluster,
+            partitions,
+            lifeline,
             complaints: Complaints::default(),
             config,
         }

@@ -8,9 +8,12 @@ mod api;
 mod broker;
 mod clock;
 pub mod config;
+mod entropy;
 mod metrics;
 mod net;
+mod partitions;
 mod server;
+mod stewards;
 
 pub use net::Listener;
 pub use server::{Server, StartError};

@@ -1,9 +1,24 @@
 //! Starting a broker and stopping it: the order in which its parts come up and go down.
+//!
+//! Up: the data directory's lock, the metadata store, the cluster's image, the listeners' ports,
+//! the logs, the broker's own registration, its coordinator shards; only then are connections
+//! accepted. Down: the same in reverse.
 
-use crate::broker::Broker;
+use crate::broker::{Broker, Parts};
+use crate::clock;
 use crate::config::{Config, ConfigError, HostPort, ListenerSpec};
+use crate::entropy;
 use crate::net::listener::{bind, serve};
 use crate::net::{Listener, Shutdown};
+use crate::partitions::{Partitions, Syncer, Upkeep};
+use crate::stewards;
+use ottla_cluster::command::Limits;
+use ottla_cluster::lease::Tenure;
+use ottla_cluster::record::{BrokerRecord, ListenerRecord};
+use ottla_cluster::store::embedded::Embedded;
+use ottla_cluster::store::{DirLock, LockError};
+use ottla_cluster::{Cluster, Driver, JoinError, Setup};
+use ottla_model::NodeId;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -18,7 +33,10 @@ pub struct Server {
     broker: Arc<Broker>,
     shutdown: Shutdown,
     listeners: JoinSet<()>,
-    grace: Duration,
+    stewards: JoinSet<()>,
+    tenure: Tenure,
+    syncer: Syncer,
+    upkeep: Upkeep,
 }
 
 /// Why a broker cannot start. Each says what the operator can do.
@@ -27,6 +45,15 @@ pub enum StartError {
     /// The settings make no sense together.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The data directory is another broker's or cannot be used.
+    #[error(transparent)]
+    Data(#[from] LockError),
+    /// The metadata in the data directory cannot be used.
+    #[error("the metadata cannot be used: {0}")]
+    Metadata(String),
+    /// The cluster does not take this broker.
+    #[error("cannot join the cluster: {0}")]
+    Join(#[from] JoinError),
     /// A listener's address cannot be bound.
     #[error("cannot listen on {host}:{port}: {error}")]
     Bind {
@@ -34,6 +61,14 @@ pub enum StartError {
         host: String,
         /// The port as configured.
         port: u16,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The system refuses something else.
+    #[error("cannot {what}: {error}")]
+    System {
+        /// What was tried.
+        what: &'static str,
         /// What the system says.
         error: io::Error,
     },
@@ -45,19 +80,34 @@ impl Server {
     /// # Errors
     /// The settings, the addresses or the data directory cannot be used.
     pub async fn start(config: Config) -> Result<Self, StartError> {
+        let specs = config.listener_specs()?;
+        let lock = DirLock::acquire(Path::new(&config.log_dirs))?;
+        let mut stewards = JoinSet::new();
+        let (cluster, driver) = open_cluster(lock, &config).await?;
+        stewards.spawn(stewards::drive(driver));
         let mut sockets = Vec::new();
-        for spec in config.listener_specs()? {
+        for spec in specs {
             sockets.push(open(spec).await?);
         }
-        let grace = config.shutdown_grace;
-        let listeners = sockets.iter().map(|(_, listener)| Arc::clone(listener)).collect();
-        let broker = Arc::new(Broker::new(config, listeners));
+        let syncer = Syncer::start().map_err(system("start the sync threads"))?;
+        let partitions = Arc::new(Partitions::new(config.clone(), syncer.queue()));
+        stewards::reconcile(&cluster, &partitions).await.map_err(system("open the logs"))?;
+        let upkeep =
+            Upkeep::start(Arc::clone(&partitions)).map_err(system("start the upkeep thread"))?;
         let shutdown = Shutdown::new();
+        let listeners: Vec<_> = sockets.iter().map(|(_, listener)| Arc::clone(listener)).collect();
+        let now = clock::mono();
+        let tenure = cluster.join(record(&listeners), SESSION, now).await?;
+        let lifeline = shutdown.lifeline();
+        let parts = Parts { config, listeners, cluster, partitions, lifeline };
+        let broker = Arc::new(Broker::new(parts));
+        stewards.spawn(stewards::follow(Arc::clone(&broker)));
+        stewards.spawn(stewards::keep_session(broker.cluster.clone(), tenure.clone()));
         let mut tasks = JoinSet::new();
         for (socket, listener) in sockets {
             tasks.spawn(serve(socket, listener, Arc::clone(&broker), shutdown.lifeline()));
         }
-        Ok(Self { broker, shutdown, listeners: tasks, grace })
+        Ok(Self { broker, shutdown, listeners: tasks, stewards, tenure, syncer, upkeep })
     }
 
     /// Where it listens and what it advertises.
@@ -80,13 +130,48 @@ impl Server {
         None
     }
 
-    /// Stops: accepts nobody any more, answers what is in flight, closes. Returns whether that was
-    /// done within `shutdown.grace.ms`; what was not is cut.
+    /// Stops: accepts nobody any more, answers what is in flight, closes everything. Returns
+    /// whether that was done within `shutdown.grace.ms`; what was not is cut.
     pub async fn stop(mut self) -> bool {
         self.shutdown.drain();
-        let drained = async { while self.listeners.join_next().await.is_some() {} };
-        tokio::time::timeout(self.grace, drained).await.is_ok()
+        let listeners = &mut self.listeners;
+        let drained = async { while listeners.join_next().await.is_some() {} };
+        let in_time =
+            tokio::time::timeout(self.broker.config.shutdown_grace, drained).await.is_ok();
+        self.listeners.shutdown().await;
+        // Its going is a courtesy to the others; its session would end by itself.
+        let left = self.broker.cluster.leave(self.tenure.session());
+        let _ = tokio::time::timeout(LEAVE_MAX, left).await;
+        let Self { broker, syncer, upkeep, mut stewards, .. } = self;
+        stewards.shutdown().await;
+        let closing = tokio::task::spawn_blocking(move || {
+            upkeep.stop();
+            syncer.stop();
+            broker.partitions.all().iter().for_each(|partition| partition.close());
+        });
+        closing.await.is_ok() && in_time
     }
+}
+
+async fn open_cluster(lock: DirLock, config: &Config) -> Result<(Cluster, Driver), StartError> {
+    let unusable = |error: &dyn std::fmt::Display| StartError::Metadata(error.to_string());
+    let store = Embedded::open(lock).map_err(|error| unusable(&error))?;
+    let setup = Setup {
+        node: NodeId(config.node_id),
+        registry: config.registry()?,
+        limits: Limits::default(),
+        fresh: Box::new(entropy::bits),
+    };
+    Cluster::open(Arc::new(store), setup).await.map_err(|error| unusable(&error))
+}
+
+fn record(listeners: &[Arc<Listener>]) -> BrokerRecord {
+    let listeners = listeners.iter().map(|listener| ListenerRecord {
+        name: listener.name.to_string(),
+        host: listener.advertised_host.to_string(),
+        port: listener.advertised_port,
+    });
+    BrokerRecord { listeners: listeners.collect(), rack: None }
 }
 
 async fn open(spec: ListenerSpec) -> Result<(TcpListener, Arc<Listener>), StartError> {
@@ -116,3 +201,12 @@ fn reachable(host: &str) -> String {
         host => host.into(),
     }
 }
+
+fn system(what: &'static str) -> impl FnOnce(io::Error) -> StartError {
+    move |error| StartError::System { what, error }
+}
+
+/// How long the cluster waits for a broker that does not renew its session.
+const SESSION: Duration = Duration::from_secs(9);
+/// How long a stopping broker tries to say goodbye to the cluster.
+const LEAVE_MAX: Duration = Duration::from_secs(2);

@@ -2,8 +2,10 @@
 //!
 //! Opens no file and reads no environment itself: the caller hands both in.
 
-use super::{Config, SETTINGS, Setting};
+use super::{Config, Kind, SETTINGS, Setting};
+use ottla_cluster::config::{self as cluster, Overrides, Registry};
 use std::fmt;
+use std::sync::LazyLock;
 use thiserror::Error;
 
 /// Where a setting's value came from; later ones win.
@@ -47,6 +49,9 @@ pub enum ConfigError {
         /// What would have been right.
         problem: String,
     },
+    /// Settings contradict each other.
+    #[error("{0}")]
+    Conflict(String),
     /// A listener, or what one advertises, makes no sense.
     #[error("{0}")]
     BadListener(String),
@@ -114,18 +119,37 @@ impl Config {
     /// # Errors
     /// The name is unknown or the value does not fit.
     pub fn set(&mut self, name: &str, value: &str, source: Source) -> Result<(), ConfigError> {
-        let Some(setting) = setting(name) else {
+        let value = value.trim();
+        let bad = |name: &'static str| {
+            let value = value.to_owned();
+            move |problem| ConfigError::BadValue { name, value, source_: source, problem }
+        };
+        let name = if let Some(setting) = setting(name) {
+            (setting.set)(self, value).map_err(bad(setting.name))?;
+            setting.name
+        } else if let Some(setting) = of_topics().broker(name) {
+            setting.parse(value).map_err(bad(setting.name))?;
+            self.of_topics.insert(setting.name, value.to_owned());
+            setting.name
+        } else {
             let (name, nearest) = (name.into(), nearest(name));
             return Err(ConfigError::UnknownName { name, source_: source, nearest });
         };
-        (setting.set)(self, value.trim()).map_err(|problem| ConfigError::BadValue {
-            name: setting.name,
-            value: value.into(),
-            source_: source,
-            problem,
-        })?;
-        self.sources.insert(setting.name, source);
+        self.sources.insert(name, source);
         Ok(())
+    }
+
+    /// Every setting for the cluster's registry, with the values that were set.
+    ///
+    /// # Errors
+    /// Values that do not go together, in words.
+    pub(crate) fn registry(&self) -> Result<Registry, ConfigError> {
+        let own = SETTINGS.iter().filter(|setting| self.sources.contains_key(setting.name));
+        let mut statics: Overrides =
+            own.map(|setting| (setting.name.to_owned(), setting.value(self))).collect();
+        let of_topics = self.of_topics.iter();
+        statics.extend(of_topics.map(|(name, value)| ((*name).to_owned(), value.clone())));
+        Registry::new(for_registry(), &[], statics).map_err(ConfigError::Conflict)
     }
 }
 
@@ -202,8 +226,49 @@ pub(super) fn setting(name: &str) -> Option<&'static Setting> {
 }
 
 fn nearest(name: &str) -> &'static str {
-    let by_distance = |setting: &&Setting| distance(name, setting.name);
-    SETTINGS.iter().min_by_key(by_distance).map_or("", |setting| setting.name)
+    let own = SETTINGS.iter().map(|setting| setting.name);
+    let names = own.chain(of_topics().broker_settings().map(|setting| setting.name));
+    names.min_by_key(|known| distance(name, known)).unwrap_or_default()
+}
+
+/// The settings that topics and their creation depend on; the cluster knows them.
+pub(super) fn of_topics() -> &'static Registry {
+    static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+        Registry::new(&[], &[], Overrides::new())
+            .expect("no value can be refused where there is none")
+    });
+    &REGISTRY
+}
+
+/// Our table in the cluster's words, for DescribeConfigs. The values were checked here.
+fn for_registry() -> &'static [cluster::Setting] {
+    static SETTINGS_OF_OURS: LazyLock<Vec<cluster::Setting>> = LazyLock::new(|| {
+        let defaults = Config::default();
+        // Once per process, and the table is small.
+        let leak = |setting: &Setting| &*setting.value(&defaults).leak();
+        let ours = SETTINGS.iter().map(|setting| cluster::Setting {
+            name: setting.name,
+            kind: kind(setting.kind),
+            default: Some(leak(setting)),
+            check: cluster::Check::Any,
+            scope: cluster::Scope::ReadOnly,
+            doc: setting.doc,
+            synonyms: &[],
+        });
+        ours.collect()
+    });
+    &SETTINGS_OF_OURS
+}
+
+fn kind(kind: Kind) -> cluster::Kind {
+    match kind {
+        Kind::Boolean => cluster::Kind::Boolean,
+        Kind::String => cluster::Kind::String,
+        Kind::Int => cluster::Kind::Int,
+        Kind::Long => cluster::Kind::Long,
+        Kind::Double => cluster::Kind::Double,
+        Kind::List => cluster::Kind::List,
+    }
 }
 
 /// Levenshtein's edit distance, one row at a time.

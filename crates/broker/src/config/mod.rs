@@ -65,6 +65,56 @@ settings! {
     ours connection_transfer_grace "connection.transfer.grace.ms": Duration =
         Duration::from_secs(30), 100..=3_600_000;
 
+    /// The largest answer to one fetch, in bytes; a client may ask for less.
+    kafka fetch_max_bytes "fetch.max.bytes": usize = 57_671_680, 1_024..=1 << 30;
+
+    /// The most fetches that wait for records at any time; more are answered at once with what
+    /// there is.
+    ours fetch_waiting_max "fetch.waiting.max": usize = 20_000, 0..=1_000_000;
+
+    /// The most fetch sessions (KIP-227) at any time; a client that gets none sends its whole list
+    /// of partitions with each fetch.
+    kafka max_incremental_fetch_session_cache_slots "max.incremental.fetch.session.cache.slots":
+        usize = 1_000, 0..=1_000_000;
+
+    /// How often retention looks for segments to remove.
+    kafka log_retention_check_interval "log.retention.check.interval.ms": Duration =
+        Duration::from_mins(5), 1..=86_400_000;
+
+    /// A producer that was silent for this long is forgotten, and its sequence with it.
+    kafka producer_id_expiration "producer.id.expiration.ms": Duration =
+        Duration::from_hours(24), 1..=u64::from(u32::MAX);
+
+    /// How long a new group waits for more members after the first joined; each that comes
+    /// extends it, up to the rebalance timeout. Kafka's default is 3000.
+    kafka group_initial_rebalance_delay "group.initial.rebalance.delay.ms": Duration =
+        Duration::from_millis(100), 0..=3_600_000;
+
+    /// The shortest session timeout a classic member may have.
+    kafka group_min_session_timeout "group.min.session.timeout.ms": Duration =
+        Duration::from_secs(6), 1..=86_400_000;
+
+    /// The longest session timeout a classic member may have.
+    kafka group_max_session_timeout "group.max.session.timeout.ms": Duration =
+        Duration::from_mins(30), 1..=86_400_000;
+
+    /// The most members of one group.
+    kafka group_max_size "group.max.size": usize = 20_000, 1..=1_000_000;
+
+    /// The most groups of one partition of the offsets topic.
+    ours group_max_per_partition "group.max.per.partition": usize = 100_000, 1..=100_000_000;
+
+    /// The longest note that may be committed beside an offset, in bytes.
+    kafka offset_metadata_max_bytes "offset.metadata.max.bytes": usize = 4_096, 0..=1 << 20;
+
+    /// How long offsets are kept after their group lost its last member, or were committed, where
+    /// it never had one.
+    kafka offsets_retention_minutes "offsets.retention.minutes": i32 = 10_080, 1..=i32::MAX;
+
+    /// How often expired offsets are looked for.
+    kafka offsets_retention_check_interval "offsets.retention.check.interval.ms": Duration =
+        Duration::from_mins(10), 1..=86_400_000;
+
     /// How long a shutdown waits for what is in flight.
     ours shutdown_grace "shutdown.grace.ms": Duration = Duration::from_secs(10), 0..=600_000;
 }

@@ -49,11 +49,13 @@ macro_rules! settings {
             $( $(#[doc = $doc])+ pub $field: $type, )+
             /// Where values came from that are not defaults, by setting name.
             pub(super) sources: std::collections::BTreeMap<&'static str, Source>,
+            /// Settings of the cluster's table that were set.
+            pub(super) of_topics: std::collections::BTreeMap<&'static str, String>,
         }
 
         impl Default for Config {
             fn default() -> Self {
-                Self { $( $field: $default, )+ sources: Default::default() }
+                Self { $( $field: $default, )+ sources: Default::default(), of_topics: Default::default() }
             }
         }
 

@@ -1,0 +1,259 @@
+//! One partition as this broker leads it: its log behind a lock, its watermark, its reader.
+
+use super::syncer::SyncQueue;
+use super::watermark::{Passes, Watermark};
+use crate::clock;
+use bytes::Bytes;
+use ottla_model::{LeaderEpoch, Now, Offset, TopicId, TopicPartition};
+use ottla_records::BatchMut;
+use ottla_storage::{
+    AppendContext, AppendError, Appended, Durability, Log, LogConfig, Origin, ReadError, Reader,
+};
+use std::fmt;
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A partition this broker leads. Everything but appends and changes of the log's extent goes
+/// without its lock.
+pub(crate) struct Partition {
+    /// Its name.
+    pub(crate) at: TopicPartition,
+    /// Its topic's id.
+    pub(crate) topic_id: TopicId,
+    log: Mutex<Locked>,
+    reader: Reader,
+    leader_epoch: AtomicI32,
+    watermark: Arc<Watermark>,
+    /// Bytes ever appended that the watermark has passed; for fetches that wait for many bytes.
+    bytes_passed: AtomicU64,
+    sync_state: AtomicU8,
+    syncs: SyncQueue,
+}
+
+struct Locked {
+    log: Log,
+    /// Appends need their bytes to themselves; requests are borrowed.
+    buffer: Vec<u8>,
+    bytes_appended: u64,
+}
+
+impl Partition {
+    /// The partition over an open log, whose unsynced end was dealt with by opening it.
+    pub(super) fn new(
+        at: TopicPartition,
+        topic_id: TopicId,
+        log: Log,
+        epoch: LeaderEpoch,
+        syncs: SyncQueue,
+    ) -> Self {
+        let reader = log.reader();
+        Self {
+            at,
+            topic_id,
+            leader_epoch: AtomicI32::new(epoch.0),
+            watermark: Arc::new(Watermark::new(log.safe_offset())),
+            reader,
+            log: Mutex::new(Locked { log, buffer: Vec::new(), bytes_appended: 0 }),
+            bytes_passed: AtomicU64::new(0),
+            sync_state: AtomicU8::new(CLEAN),
+            syncs,
+        }
+    }
+
+    /// Appends whole, validated batches. `prepare` may still edit the first one.
+    ///
+    /// # Errors
+    /// As [`Log::append`]; nothing was appended.
+    pub(crate) fn append(
+        self: &Arc<Self>,
+        batches: &[u8],
+        now: Now,
+        origin: Origin,
+        prepare: impl FnOnce(&mut BatchMut<'_>),
+    ) -> Result<Appended, AppendError> {
+        let mut guard = self.lock();
+        let locked = &mut *guard;
+        locked.buffer.clear();
+        locked.buffer.extend_from_slice(batches);
+        if let Ok(mut first) = BatchMut::first(&mut locked.buffer) {
+            prepare(&mut first);
+        }
+        let context = AppendContext { leader_epoch: self.leader_epoch(), now, origin };
+        let appended = locked.log.append(&mut locked.buffer, context)?;
+        locked.bytes_appended += batches.len() as u64;
+        if locked.buffer.capacity() > BUFFER_KEEP {
+            locked.buffer = Vec::new();
+        }
+        if locked.log.config().durability == Durability::PageCache {
+            self.pass(locked.log.end_offset(), locked.bytes_appended);
+            drop(guard);
+        } else {
+            drop(guard);
+            self.mark_dirty();
+        }
+        Ok(appended)
+    }
+
+    /// Whole batches from `from` on, below the watermark.
+    ///
+    /// # Errors
+    /// As [`Reader::read`].
+    pub(crate) fn read(
+        &self,
+        from: Offset,
+        bytes_max: usize,
+        min_one: bool,
+    ) -> Result<Bytes, ReadError> {
+        let read = self.reader.read(from, bytes_max, self.watermark.offset(), min_one)?;
+        Ok(read.bytes)
+    }
+
+    /// The high watermark: everything below may be seen.
+    pub(crate) fn high_watermark(&self) -> Offset {
+        self.watermark.offset()
+    }
+
+    /// The first offset there is to read.
+    pub(crate) fn start_offset(&self) -> Offset {
+        self.reader.start_offset()
+    }
+
+    /// Completes once the record at `offset` is safe.
+    pub(crate) fn passes(&self, offset: Offset) -> Passes {
+        self.watermark.passes(offset)
+    }
+
+    /// Bytes ever appended that may be seen.
+    pub(crate) fn bytes_passed(&self) -> u64 {
+        self.bytes_passed.load(Ordering::Acquire)
+    }
+
+    /// The leader's reign.
+    pub(crate) fn leader_epoch(&self) -> LeaderEpoch {
+        LeaderEpoch(self.leader_epoch.load(Ordering::Acquire))
+    }
+
+    /// Does something with the log under its lock. Not for what takes long.
+    pub(crate) fn with_log<T>(&self, act: impl FnOnce(&mut Log) -> T) -> T {
+        act(&mut self.lock().log)
+    }
+
+    /// The cluster says that the leader reigns under `epoch`; nothing happens if it is not newer.
+    pub(super) fn begin_reign(&self, epoch: LeaderEpoch) {
+        if epoch <= self.leader_epoch() {
+            return;
+        }
+        // Under the lock, or an append in between would still come under the old one.
+        let begun = self.with_log(|log| {
+            log.begin_epoch(epoch)?;
+            self.leader_epoch.fetch_max(epoch.0, Ordering::AcqRel);
+            Ok::<(), std::io::Error>(())
+        });
+        if let Err(error) = begun {
+            tracing::error!(partition = %self.at, %error, "cannot begin a reign");
+        }
+    }
+
+    /// Syncs and closes the log, at shutdown.
+    pub(crate) fn close(&self) {
+        if let Err(poison) = self.with_log(Log::close) {
+            tracing::error!(partition = %self.at, %poison, "a log could not be closed cleanly");
+        }
+    }
+
+    /// The log's size in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.with_log(|log| log.size())
+    }
+
+    /// A handle for reads that the watermark does not bound.
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Puts other settings in force.
+    pub(super) fn set_config(&self, config: LogConfig) {
+        self.lock().log.set_config(config);
+    }
+
+    /// The partition is leaving this broker: nobody must wait for it any more.
+    pub(super) fn give_up(&self) {
+        self.watermark.set_back(self.watermark.offset());
+    }
+
+    /// Has the log synced soon, if it is not in the queue for it already.
+    pub(crate) fn mark_dirty(self: &Arc<Self>) {
+        let was = self.sync_state.fetch_or(DIRTY, Ordering::AcqRel);
+        if was == CLEAN {
+            self.syncs.push(Arc::clone(self));
+        }
+    }
+
+    /// Syncs the log; for the syncer's threads.
+    pub(super) fn sync(self: &Arc<Self>) {
+        self.sync_state.store(BUSY, Ordering::Release);
+        let job = {
+            let mut locked = self.lock();
+            let bytes = locked.bytes_appended;
+            locked.log.start_sync().map(|job| (job, bytes))
+        };
+        if let Some((job, bytes)) = job {
+            let synced = job.run();
+            let finished = self.lock().log.finish_sync(synced);
+            match finished {
+                Ok(up_to) => self.pass(up_to, bytes),
+                Err(poison) => {
+                    tracing::error!(partition = %self.at, %poison, "cannot sync");
+                    self.watermark.set_back(self.watermark.offset());
+                }
+            }
+        }
+        // Whoever appended meanwhile did not queue it, trusting this.
+        if self.sync_state.fetch_and(!BUSY, Ordering::AcqRel) & DIRTY != 0 {
+            self.syncs.push(Arc::clone(self));
+        }
+    }
+
+    /// Brings a log back that refuses appends after a failure; true if it takes them now.
+    pub(super) fn recover(&self) -> bool {
+        let recovered = self.with_log(|log| log.recover(clock::now()));
+        match recovered {
+            Ok(recovery) => {
+                if let Some(epoch) = recovery.epoch_raised {
+                    self.leader_epoch.fetch_max(epoch.0, Ordering::AcqRel);
+                }
+                tracing::warn!(partition = %self.at, %recovery, "takes appends again");
+                true
+            }
+            Err(error) => {
+                tracing::debug!(partition = %self.at, %error, "cannot be recovered yet");
+                false
+            }
+        }
+    }
+
+    fn pass(&self, to: Offset, bytes: u64) {
+        self.bytes_passed.fetch_max(bytes, Ordering::AcqRel);
+        self.watermark.raise(to);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Locked> {
+        // A panic inside the log poisons the log itself where it matters; see Log::state.
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Partition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.at, self.leader_epoch())
+    }
+}
+
+/// Nothing to sync.
+const CLEAN: u8 = 0;
+/// Appended to since the last sync began.
+const DIRTY: u8 = 1;
+/// A thread syncs it.
+const BUSY: u8 = 2;
+/// An append buffer larger than this goes back to the allocator.
+const BUFFER_KEEP: usize = 1024 * 1024;

@@ -1,0 +1,259 @@
+//! Making the data directory what the cluster's image says: opening and creating logs, clearing
+//! deleted ones away, putting changed settings in force.
+//!
+//! What to do is [`ottla_cluster::logs::plan`]'s decision; here it is carried out. All of it
+//! blocks on the disk and runs on a thread that may.
+
+use super::settings::log_config;
+use super::{Hosted, HostedTopic, Partition, Partitions};
+use crate::clock;
+use ottla_cluster::image::{Image, Topic};
+use ottla_cluster::logs::{self, Action, Found};
+use ottla_model::{LeaderEpoch, PartitionId, TopicId, TopicPartition};
+use ottla_storage::{Log, OpenError, read_topic_id};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The folders of the data directory, as of the last reconciliation; none before the first.
+#[derive(Debug, Default)]
+pub(super) struct Folders {
+    known: Option<BTreeMap<String, Option<TopicId>>>,
+}
+
+/// What the rest of the broker has to do after a reconciliation.
+#[derive(Debug, Default)]
+pub(crate) struct Aftermath {
+    /// Partitions whose log has seen a later reign than the image shows, with that reign: the
+    /// cluster must raise it.
+    pub(crate) reigns: Vec<(TopicId, PartitionId, LeaderEpoch)>,
+    /// Deleted topics of which nothing is left here.
+    pub(crate) cleared: Vec<TopicId>,
+}
+
+impl Partitions {
+    /// Makes the logs what `image` wants. Blocks on the disk; one at a time.
+    ///
+    /// # Errors
+    /// The data directory cannot be read. What concerns one log alone is logged, and the log stays
+    /// offline until the next time.
+    pub(crate) fn reconcile(&self, image: &Image) -> io::Result<Aftermath> {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if folders.known.is_none() {
+            folders.known = Some(self.scan()?);
+        }
+        let known = folders.known.get_or_insert_default();
+        let found: Vec<Found> = known
+            .iter()
+            .map(|(folder, id)| Found { folder: folder.clone(), topic_id: *id })
+            .collect();
+        let mut aftermath = Aftermath::default();
+        let mut to_open = Vec::new();
+        let mut hosted = Hosted::clone(&self.hosted.load());
+        self.drop_gone(image, &mut hosted);
+        for action in logs::plan(image, self.node, &found) {
+            match action {
+                Action::Open { at, topic_id } | Action::Create { at, topic_id } => {
+                    known.insert(logs::folder_name(&at), Some(topic_id));
+                    to_open.push((at, topic_id));
+                }
+                action => self.clear(action, known),
+            }
+        }
+        self.open_missing(image, &mut hosted, to_open);
+        self.refresh(image, &mut hosted, &mut aftermath);
+        self.hosted.store(Arc::new(hosted));
+        aftermath.cleared = image.deleted().map(|(id, _)| id).collect();
+        self.applied.send_replace(image.revision());
+        Ok(aftermath)
+    }
+
+    fn scan(&self) -> io::Result<BTreeMap<String, Option<TopicId>>> {
+        let mut folders = BTreeMap::new();
+        for entry in std::fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if entry.file_type()?.is_dir() && logs::parse(&name) != logs::Name::Foreign {
+                let id = read_topic_id(&*self.fs, &entry.path()).unwrap_or_else(|error| {
+                    tracing::warn!(folder = %name, %error, "cannot tell whose folder this is");
+                    None
+                });
+                folders.insert(name, id);
+            }
+        }
+        Ok(folders)
+    }
+
+    fn drop_gone(&self, image: &Image, hosted: &mut Hosted) {
+        let gone = |id: &TopicId| image.topic_by_id(*id).is_none();
+        let gone: Vec<TopicId> = hosted.by_id.keys().copied().filter(gone).collect();
+        for topic in gone.into_iter().filter_map(|id| hosted.remove(id)) {
+            topic.partitions().for_each(|partition| partition.give_up());
+        }
+        // Whoever asks from now on must not be given what is about to be removed.
+        self.hosted.store(Arc::new(hosted.clone()));
+    }
+
+    fn clear(&self, action: Action, known: &mut BTreeMap<String, Option<TopicId>>) {
+        let unique = crate::entropy::bits();
+        let outcome = match &action {
+            Action::Delete { folder } => self.rename(folder, unique, logs::deletion_name, known),
+            Action::Remove { folder } => {
+                known.remove(folder);
+                std::fs::remove_dir_all(self.dir.join(folder))
+            }
+            Action::SetAside { folder, why } => {
+                tracing::warn!(%folder, %why, "set a folder aside that is not part of the cluster");
+                self.rename(folder, unique, logs::stray_name, known)
+            }
+            Action::Open { .. } | Action::Create { .. } => Ok(()),
+        };
+        match (outcome, action) {
+            (Err(error), action) => tracing::error!(?action, %error, "cannot clear a folder away"),
+            (Ok(()), Action::Delete { folder }) => tracing::info!(%folder, "removed a deleted log"),
+            (Ok(()), _) => {}
+        }
+    }
+
+    fn rename(
+        &self,
+        folder: &str,
+        unique: [u8; 16],
+        name: fn(&TopicPartition, [u8; 16]) -> String,
+        known: &mut BTreeMap<String, Option<TopicId>>,
+    ) -> io::Result<()> {
+        let logs::Name::Partition(at) = logs::parse(folder) else { return Ok(()) };
+        let to = name(&at, unique);
+        let path = self.dir.join(&to);
+        std::fs::rename(self.dir.join(folder), &path)?;
+        self.fs.sync_dir(&self.dir)?;
+        known.remove(folder);
+        if logs::parse(&to) == logs::Name::Deletion {
+            // Not durable yet, and need not be: the next start removes what is left.
+            std::fs::remove_dir_all(path)?;
+        }
+        Ok(())
+    }
+
+    /// Opens, several at a time, the logs that are not open.
+    fn open_missing(
+        &self,
+        image: &Image,
+        hosted: &mut Hosted,
+        wanted: Vec<(TopicPartition, TopicId)>,
+    ) {
+        let here = |id: TopicId, at: &TopicPartition| {
+            hosted.by_id(id).is_some_and(|topic| topic.partition(at.partition).is_some())
+        };
+        let missing: Vec<_> = wanted.into_iter().filter(|(at, id)| !here(*id, at)).collect();
+        let next = AtomicUsize::new(0);
+        let opened = Mutex::new(Vec::with_capacity(missing.len()));
+        let work = || {
+            while let Some((at, id)) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+                match self.open(image, at, *id) {
+                    Ok(partition) => {
+                        opened.lock().unwrap_or_else(PoisonError::into_inner).push(partition);
+                    }
+                    Err(error) => tracing::error!(partition = %at, %error, "a log stays offline"),
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..OPENERS.min(missing.len()) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let opened = opened.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut by_topic = BTreeMap::<TopicId, Vec<Arc<Partition>>>::new();
+        for partition in opened {
+            by_topic.entry(partition.topic_id).or_default().push(Arc::new(partition));
+        }
+        for (id, partitions) in by_topic {
+            if let Some(topic) = image.topic_by_id(id) {
+                hosted.insert(with_partitions(hosted.by_id(id), topic, partitions));
+            }
+        }
+    }
+
+    fn open(
+        &self,
+        image: &Image,
+        at: &TopicPartition,
+        id: TopicId,
+    ) -> Result<Partition, OpenError> {
+        let topic = image.topic_by_id(id);
+        let config = match topic {
+            Some(topic) => log_config(&topic.settings, &self.config),
+            None => Default::default(),
+        };
+        let dir = self.dir.join(logs::folder_name(at));
+        let fs = Arc::clone(&self.fs);
+        let (mut log, recovery) = Log::open(fs, &dir, id, config, clock::now())?;
+        if !recovery.cuts.is_empty() || recovery.epoch_raised.is_some() {
+            tracing::warn!(partition = %at, %recovery, "recovered a log");
+        }
+        for note in &recovery.notes {
+            tracing::warn!(partition = %at, %note, "while opening a log");
+        }
+        let image_epoch = image.partition(at).map(|partition| partition.leader_epoch);
+        let epoch = image_epoch.max(log.leader_epoch()).unwrap_or_default();
+        begin_epoch(&mut log, &dir, epoch)?;
+        Ok(Partition::new(at.clone(), id, log, epoch, self.syncs.clone()))
+    }
+
+    /// Puts changed settings and reigns in force.
+    fn refresh(&self, image: &Image, hosted: &mut Hosted, aftermath: &mut Aftermath) {
+        let topics: Vec<_> = hosted.topics().cloned().collect();
+        for topic in topics {
+            let Some(now) = image.topic_by_id(topic.id) else { continue };
+            if now.settings != topic.settings {
+                let config = log_config(&now.settings, &self.config);
+                topic.partitions().for_each(|partition| partition.set_config(config.clone()));
+                let settings = Arc::clone(&now.settings);
+                hosted.insert(HostedTopic { settings, ..HostedTopic::clone(&topic) });
+            }
+            for partition in topic.partitions() {
+                let shown = image.partition(&partition.at).map(|partition| partition.leader_epoch);
+                let shown = shown.unwrap_or_default();
+                if partition.leader_epoch() > shown {
+                    let at = partition.at.partition;
+                    aftermath.reigns.push((topic.id, at, partition.leader_epoch()));
+                } else {
+                    partition.begin_reign(shown);
+                }
+            }
+        }
+    }
+}
+
+fn begin_epoch(log: &mut Log, dir: &Path, epoch: LeaderEpoch) -> Result<(), OpenError> {
+    log.begin_epoch(epoch).map_err(|error| OpenError::Io {
+        what: "write the leader epoch",
+        dir: dir.to_owned(),
+        error,
+    })
+}
+
+fn with_partitions(
+    before: Option<&Arc<HostedTopic>>,
+    topic: &Topic,
+    more: Vec<Arc<Partition>>,
+) -> HostedTopic {
+    let mut partitions = before.map_or_else(Vec::new, |before| before.partitions.clone());
+    // Bounded by the limit on a topic's partitions.
+    partitions.resize(topic.partition_count().max(0) as usize, None);
+    for partition in more {
+        let index = usize::try_from(partition.at.partition.0).unwrap_or(usize::MAX);
+        if let Some(slot) = partitions.get_mut(index) {
+            *slot = Some(partition);
+        }
+    }
+    let settings = Arc::clone(&topic.settings);
+    HostedTopic { id: topic.id, name: topic.name.clone(), settings, partitions }
+}
+
+/// Logs opened at once: they mostly wait for the disk.
+const OPENERS: usize = 8;
