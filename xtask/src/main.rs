@@ -5,6 +5,7 @@
 
 mod ci;
 mod codegen;
+mod docs;
 mod shell;
 mod test;
 mod tidy;
@@ -19,6 +20,7 @@ usage: cargo xtask COMMAND
 
   ci            format, lints, docs, licences, tidy: what every commit must pass
   codegen       the wire codecs from crates/wire/schema (--check: only say if they are stale)
+  docs          the pages of docs/ that are made from tables in the code
   test          everything, long parts scaled down and their size printed (about 20 minutes)
   test --full   everything at the sizes the project claims (hours)
   tidy          the rules of CONTRIBUTING.md that a program can check
@@ -40,6 +42,7 @@ fn run(arguments: &[String]) -> Outcome {
     match command.as_str() {
         "ci" => ci::run(rest),
         "codegen" => codegen::run(rest),
+        "docs" => docs::run(rest),
         "test" => test::run(rest),
         "tidy" => tidy::run(rest),
         _ => Err(format!("no command `{command}`\n\n{USAGE}")),

@@ -1,0 +1,87 @@
+//! The pages of `docs/` that are made from tables in the code, held against those tables.
+//! `OTTLA_REWRITE=1 cargo test -p ottla-broker --test docs` writes them anew.
+
+use ottla_broker::config::{Config, SETTINGS, Setting};
+use ottla_wire::{APIS, Api, Versions};
+use std::fmt::Write;
+use std::path::Path;
+
+#[test]
+fn compatibility_page_is_the_table_of_apis() {
+    check("compatibility.md", &compatibility());
+}
+
+#[test]
+fn configuration_page_is_the_table_of_settings() {
+    check("configuration.md", &configuration());
+}
+
+fn check(page: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    if std::env::var_os("OTTLA_REWRITE").is_some() {
+        std::fs::write(&path, expected).expect("the page can be written");
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == expected, "docs/{page} is stale: OTTLA_REWRITE=1 cargo test --test docs");
+}
+
+fn compatibility() -> String {
+    let mut page = String::from(
+        "# Compatibility\n\n\
+         Made from the table in `crates/wire/src/api.rs`, which also answers ApiVersions. Reference: \
+         Apache Kafka 4.4.\n\nA request in a version that is not accepted is answered as Kafka does: \
+         ApiVersions with its version 0 and\nUNSUPPORTED_VERSION, anything else with a closed \
+         connection.\n\n## Served\n\n| key | API | accepted | advertised |\n|---|---|---|---|\n",
+    );
+    for api in APIS.iter().filter(|api| api.served) {
+        let (accepted, advertised) = (range(api.accepted), range(api.advertised));
+        let _ = writeln!(page, "{} {accepted} | {advertised} |", row(api));
+    }
+    page += "\n## Known, and not served\n\nNot advertised; the connection is closed.\n\n";
+    page += "| key | API | versions in Kafka 4.4 |\n|---|---|---|\n";
+    for api in APIS.iter().filter(|api| !api.served) {
+        let _ = writeln!(page, "{} {} |", row(api), range(api.accepted));
+    }
+    page
+}
+
+fn row(api: &Api) -> String {
+    format!("| {} | {} |", api.key.number(), api.key)
+}
+
+fn range(versions: Versions) -> String {
+    let Versions { min, max } = versions;
+    if min == max { min.to_string() } else { format!("{min}-{max}") }
+}
+
+fn configuration() -> String {
+    let mut page = String::from(
+        "# Configuration\n\n\
+         Made from the tables of settings in the code. A value comes from a flag, else from the \
+         environment, else from\nthe file given by `--config` (TOML), else it is the default. \
+         `node.id` is `OTTLA_NODE_ID` in the environment,\n`node.id = 1` in the file and \
+         `--set node.id=1` on the command line. An unknown name is an error.\n\n\
+         Names are Kafka's where Kafka has the setting; the others are marked *ours*.\n\n\
+         ## Broker\n\n",
+    );
+    let defaults = Config::default();
+    for setting in SETTINGS {
+        page += &section(setting, &defaults);
+    }
+    page
+}
+
+fn section(setting: &Setting, defaults: &Config) -> String {
+    let ours = if setting.ours { ", ours" } else { "" };
+    let bounds = match setting.bounds() {
+        bounds if bounds.is_empty() => String::new(),
+        bounds => format!(", {bounds}"),
+    };
+    let value = match setting.value(defaults) {
+        value if value.is_empty() => "empty".to_owned(),
+        value => format!("`{value}`"),
+    };
+    let doc: Vec<&str> = setting.doc.lines().map(str::trim).collect();
+    let (name, kind, doc) = (setting.name, setting.kind, doc.join("\n").trim().to_owned());
+    format!("### `{name}`\n\n{kind}{bounds}{ours}; default {value}\n\n{doc}\n\n")
+}
