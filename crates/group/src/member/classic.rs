@@ -152,7 +152,7 @@ impl Member {
         };
         self.id = joined.member;
         self.generation = Some(joined.generation);
-        self.answered = self.answered.max(call.sent_at);
+        self.note_at_rest(&call);
         self.heartbeat_at = now + self.config.heartbeat_interval;
         let round = Round { assignor, topics, led: None };
         if joined.leader == self.id {
@@ -200,7 +200,7 @@ impl Member {
         match reply {
             Ok(synced) => {
                 let round = round.clone();
-                self.answered = self.answered.max(call.sent_at);
+                self.note_at_rest(&call);
                 self.on_assignment(round, &synced.assignment, now);
             }
             Err(error) => {
@@ -221,7 +221,7 @@ impl Member {
             return;
         };
         self.backoff.reset();
-        if self.answered + self.config.session_timeout <= now {
+        if self.safe_until() <= now {
             probe::hit(Mark::MemberConfirmed);
             self.heartbeat_at = now;
             self.phase = Phase::Confirming { round, assigned: partitions };
@@ -270,6 +270,10 @@ impl Member {
         match reply {
             Ok(()) => {
                 self.backoff.reset();
+                // While it owes its sync the group is not at rest, whatever heartbeats say.
+                if !matches!(self.phase, Phase::Assigning { .. } | Phase::Syncing { .. }) {
+                    self.note_at_rest(&call);
+                }
                 self.confirm(now);
             }
             Err(error) => {
@@ -282,9 +286,15 @@ impl Member {
         }
     }
 
+    /// The coordinator had this member in a group at rest after `call` was sent.
+    fn note_at_rest(&mut self, call: &Call) {
+        self.answered = self.answered.max(call.sent_at);
+        self.settled = self.settled.max(call.sent_at);
+    }
+
     /// The heartbeat that had to be answered first was; was it answered in time?
     fn confirm(&mut self, now: Instant) {
-        let is_safe = now < self.answered + self.config.session_timeout;
+        let is_safe = now < self.safe_until();
         if let Phase::Confirming { round, assigned } = &mut self.phase {
             if is_safe {
                 let (round, assigned) = (round.clone(), core::mem::take(assigned));

@@ -55,7 +55,8 @@ use verdict::Kind;
 /// [`Output::Lost`] names it, whichever comes first. No two live members of a group own one
 /// partition at one time, provided each carries out its outputs without delay and clocks run at
 /// about the same speed: a member gives up what it owns a session timeout after it *sent* the
-/// last heartbeat that was answered, and a coordinator waits for longer than that.
+/// last heartbeat that was answered, or a rebalance timeout after it sent the last one that was
+/// answered without a rebalance, and a coordinator waits for longer than that.
 #[derive(Debug)]
 pub struct Member {
     config: Config,
@@ -77,6 +78,9 @@ pub struct Member {
     last_assigned: Option<(Partitions, Generation)>,
     /// The latest send of an answered heartbeat, join or sync of this membership.
     answered: Instant,
+    /// The latest send of one that was answered as by a group at rest: any rebalance this member
+    /// has not joined yet began after it.
+    settled: Instant,
     /// When the next heartbeat is due.
     heartbeat_at: Instant,
     /// When the next join may be sent.
@@ -119,6 +123,7 @@ impl Member {
             owned: Partitions::new(),
             last_assigned: None,
             answered: Instant::ZERO,
+            settled: Instant::ZERO,
             heartbeat_at: Instant::ZERO,
             join_at: Instant::ZERO,
             reason: "subscribed",
@@ -373,8 +378,8 @@ impl Member {
         }
     }
 
-    /// No heartbeat was answered for a session timeout: the coordinator may have given this
-    /// member's partitions away (decision 27). What it owned is lost; the coordinator is, too.
+    /// No heartbeat was answered for a session timeout, or no rebalance was joined for a rebalance
+    /// timeout: the coordinator may have given this member's partitions away (decision 27). What it owned is lost; the coordinator is, too.
     /// Looked at before every other input, so that an answer that comes too late is too late.
     fn lapse_if_due(&mut self, now: Instant) {
         let is_due = self.lapse_at().is_some_and(|at| at <= now);
@@ -382,13 +387,25 @@ impl Member {
             return;
         }
         probe::hit(Mark::MemberSessionLapsed);
-        self.lose_membership("no heartbeat was answered for the session timeout", now);
-        self.give_up_coordinator(now);
+        if self.answered + self.config.session_timeout <= now {
+            self.lose_membership("no heartbeat was answered for the session timeout", now);
+            self.give_up_coordinator(now);
+        } else {
+            self.lose_membership("no rebalance was joined for the rebalance timeout", now);
+        }
     }
 
-    /// When ownership ends unless a heartbeat is answered.
+    /// When ownership ends unless a heartbeat is answered, if there is any.
     fn lapse_at(&self) -> Option<Instant> {
-        (!self.owned.is_empty()).then(|| self.answered + self.config.session_timeout)
+        (!self.owned.is_empty()).then(|| self.safe_until())
+    }
+
+    /// Until when nobody can have been given what this member has: a coordinator drops it after a
+    /// session timeout without a sign of life, or when a rebalance timeout passes from the begin
+    /// of a rebalance it does not join, or of a generation it does not sync.
+    fn safe_until(&self) -> Instant {
+        let by_session = self.answered + self.config.session_timeout;
+        by_session.min(self.settled + self.config.rebalance_timeout)
     }
 
     /// Everything the application owns is gone.

@@ -324,6 +324,18 @@ fn s21_silence_for_a_session_timeout_is_a_loss() {
     assert_eq!(bench.member.answered, sent_at);
 }
 
+/// A member that takes longer to give up its partitions than it said it would is dropped from the
+/// rebalance, so they are lost to it then, however well its heartbeats are answered.
+#[test]
+fn a_slow_revocation_is_a_loss() {
+    let mut bench = Bench::stable(EAGER, &[0]);
+    let said = bench.wait(299_000, REBALANCE);
+    assert!(said.starts_with("heartbeat 1; revoke:t[0]; ") && !said.contains("lost"), "{said}");
+    assert_eq!(bench.wait(1_000, REBALANCE), r#"lost:t[0]; join "me" range owns:; "#);
+    // The application's answer comes too late to mean anything.
+    assert_eq!(bench.revoked(), "");
+}
+
 /// Decision 27: an answer that comes after the end does not bring ownership back.
 #[test]
 fn a_late_answer_is_too_late() {
