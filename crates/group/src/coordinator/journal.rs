@@ -24,6 +24,11 @@ pub(super) struct Journal {
 }
 
 impl Triggers {
+    /// What asked first.
+    pub(super) fn first(&self) -> Option<&Trigger> {
+        self.kept.first()
+    }
+
     /// One more; beyond a bound only counted.
     pub(super) fn add(&mut self, trigger: Trigger) {
         if self.kept.len() < TRIGGERS_MAX {
@@ -119,12 +124,13 @@ fn slowest(roster: &Roster, began: Instant, closed: Option<Instant>) -> Vec<Memb
 }
 
 /// Partitions that changed hands between two generations of consumers: how many, and the first
-/// of them. `None` where an assignment cannot be read.
+/// of them. `None` where an assignment cannot be read, or where reading them would take long.
 fn moves(
     before: Option<&GroupMetadataValue>,
     after: &GroupMetadataValue,
 ) -> Option<(u32, Vec<Move>)> {
-    if &*after.protocol_type != super::group::CONSUMER {
+    let bytes: usize = after.members.iter().map(|member| member.assignment.len()).sum();
+    if &*after.protocol_type != super::group::CONSUMER || bytes > MOVES_BYTES_MAX {
         return None;
     }
     let mut owners: Owners = BTreeMap::new();
@@ -167,3 +173,5 @@ const TRIGGERS_MAX: usize = 8;
 const SLOWEST_MAX: usize = 8;
 /// Moves kept of one rebalance.
 const MOVES_MAX: usize = 32;
+/// Bytes of assignments up to which moves are looked for: some 30,000 partitions.
+const MOVES_BYTES_MAX: usize = 256 << 10;

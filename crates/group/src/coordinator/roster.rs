@@ -187,26 +187,26 @@ impl Roster {
         Some(member.who(id))
     }
 
-    /// Adds a member; the first one leads. A promise made to this id is kept by this.
+    /// Adds a member; the first one leads. Any promise to this id is kept by it.
     pub(super) fn add(&mut self, id: MemberId, mut member: Member) {
         debug_assert!(!self.members.contains_key(&id), "an id has one member");
         self.pending.remove(&*id);
         member.serial = self.next_serial;
         self.next_serial += 1;
-        if self.leader.is_none() {
+        if self.members.is_empty() {
             self.leader = Some(id.clone());
         }
         self.enter(id, member);
     }
 
-    /// Removes a member. Where it led, the one longest in the group leads.
-    pub(super) fn remove(&mut self, id: &str) -> Option<(MemberId, Member)> {
-        let (id, member) = self.leave(id)?;
-        if self.is_leader(&id) {
-            let eldest = self.members.iter().min_by_key(|(_, member)| member.serial);
-            self.leader = eldest.map(|(id, _)| id.clone());
+    /// Removes a member. Where it led nobody does, until the barrier closes: looking for another
+    /// leader at once would make a large group's leaving quadratic.
+    pub(super) fn remove(&mut self, id: &str) {
+        if let Some((id, _)) = self.leave(id)
+            && self.is_leader(&id)
+        {
+            self.leader = None;
         }
-        Some((id, member))
     }
 
     /// Gives a static member a new id, in its old place. What was parked under the old id is
@@ -272,7 +272,8 @@ impl Roster {
         }
     }
 
-    /// Makes sure that the leader is one of those at the barrier; false where nobody is.
+    /// Makes sure that the leader is one of those at the barrier, the eldest if it must be another
+    /// one; false where nobody is there.
     pub(super) fn elect_joined_leader(&mut self) -> bool {
         let has_joined = |member: &Member| member.is_joining();
         let leader = self.leader.as_ref().and_then(|id| self.members.get(id));
@@ -333,6 +334,18 @@ impl Roster {
         self.owed_syncs -= usize::from(member.owes_sync);
         self.bytes -= member.bytes(&id);
         Some((id, member))
+    }
+}
+
+/// For tests that look behind the counts.
+#[cfg(test)]
+impl Roster {
+    pub(super) fn support(&self) -> alloc::collections::BTreeMap<Arc<str>, u32> {
+        self.support.iter().map(|(name, count)| (name.clone(), *count)).collect()
+    }
+
+    pub(super) fn instances_len(&self) -> usize {
+        self.instances.len()
     }
 }
 

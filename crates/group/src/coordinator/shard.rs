@@ -11,6 +11,7 @@ use super::record::Record;
 use super::timers::{Deadline, Due, Timer, Timers};
 use super::turn::{Call, Services, Turn};
 use crate::message::{GroupError, Reply, Request, Token};
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use ottla_model::{
@@ -133,6 +134,7 @@ impl Shard {
             topics: None,
             parked: 0,
             strangers: seeded(seed),
+            rebalances: BTreeMap::new(),
         };
         Self {
             partition,
@@ -382,6 +384,18 @@ impl Shard {
 
     fn refuse(&mut self, token: Token, reply: Reply) {
         self.services.outbox.reply(token, reply, Index::default());
+    }
+
+    /// Every group, in no order.
+    #[cfg(test)]
+    pub(super) fn all_groups(&self) -> impl Iterator<Item = &Group> {
+        self.groups.values()
+    }
+
+    /// How many requests count as parked.
+    #[cfg(test)]
+    pub(super) fn parked(&self) -> usize {
+        self.services.parked
     }
 
     /// All hard state, as the fewest records that would make it, in order.

@@ -62,6 +62,12 @@ impl Deadline {
         self.at = NEVER;
     }
 
+    /// Whether it will come due.
+    #[cfg(test)]
+    pub(super) fn is_armed(&self) -> bool {
+        self.at != NEVER
+    }
+
     /// Judges the heap entry that surfaced for `queued` while it is `now`, and disarms where due.
     pub(super) fn surfaced(&mut self, queued: Instant, now: Instant) -> Due {
         if queued != self.queued {

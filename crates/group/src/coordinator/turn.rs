@@ -12,6 +12,7 @@ use super::roster::Member;
 use super::timers::{Deadline, Timer, Timers};
 use super::view::{Cause, Trigger};
 use crate::message::{Client, GroupError, Reply, Token};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -29,7 +30,9 @@ pub(super) struct Services {
     /// Requests parked over all groups.
     pub(super) parked: usize,
     /// Parked joins of members that were never told their id, by connection.
-    pub(super) strangers: Map<ConnectionId, Vec<(GroupId, MemberId)>>,
+    pub(super) strangers: Map<ConnectionId, BTreeSet<(GroupId, MemberId)>>,
+    /// Generations begun, by what first asked for them.
+    pub(super) rebalances: BTreeMap<Cause, u64>,
 }
 
 /// One group's turn.

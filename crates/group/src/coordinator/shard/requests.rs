@@ -6,7 +6,7 @@ use super::super::group::Group;
 use super::super::offsets::nothing_committed;
 use super::super::turn::{Call, Turn};
 use super::Shard;
-use crate::message::admin::List;
+use crate::message::admin::{List, Listing};
 use crate::message::{Ask, GroupError, Reply, Token};
 use alloc::vec::Vec;
 use ottla_model::{GroupId, Now};
@@ -33,12 +33,18 @@ impl Shard {
     }
 
     fn list(&mut self, token: Token, ask: &List<'_>) {
-        let mut found: Vec<_> =
-            self.groups.values().filter_map(|group| group.listing(ask)).collect();
-        found.sort_unstable_by(|a, b| a.group.cmp(&b.group));
+        let found = self.listings(ask);
         // It tells of all groups, and of the absence of all others.
         let after = self.services.outbox.decided();
         self.services.outbox.reply(token, Reply::List(Ok(found)), after);
+    }
+
+    /// The groups a list's filters want, in the order of their ids.
+    pub(super) fn listings(&self, ask: &List<'_>) -> Vec<Listing> {
+        let mut found: Vec<_> =
+            self.groups.values().filter_map(|group| group.listing(ask)).collect();
+        found.sort_unstable_by(|a, b| a.group.cmp(&b.group));
+        found
     }
 
     /// There is no such group; the answer waits until that is durable.

@@ -2,8 +2,10 @@
 
 use super::super::group::Group;
 use super::super::output::Index;
-use super::super::view::{CommittedView, GroupView, Observed, StateCounts};
+use super::super::view::{Cause, CommittedView, GroupView, Observed, StateCounts};
 use super::Shard;
+use crate::message::admin::{List, Listing};
+use alloc::vec::Vec;
 
 impl Shard {
     /// Groups by state.
@@ -12,8 +14,17 @@ impl Shard {
         for group in self.groups.values() {
             value.count(group.phase.state());
         }
-        let after = self.services.outbox.pending(self.last_index());
-        Observed { value, after }
+        Observed { value, after: self.pending_last() }
+    }
+
+    /// Generations begun since the shard was made, by what first asked for them.
+    pub fn rebalances(&self) -> impl Iterator<Item = (Cause, u64)> {
+        self.services.rebalances.iter().map(|(cause, count)| (*cause, *count))
+    }
+
+    /// Every group as a list shows it, in the order of their ids.
+    pub fn groups(&self) -> Observed<Vec<Listing>> {
+        Observed { value: self.listings(&List::default()), after: self.pending_last() }
     }
 
     /// One group in full: state, who blocks it, its journal. `None` where there is no such group.
@@ -33,6 +44,10 @@ impl Shard {
                 }
             }
         }
+        self.pending_last()
+    }
+
+    fn pending_last(&self) -> Option<Index> {
         self.services.outbox.pending(self.last_index())
     }
 }

@@ -244,3 +244,13 @@ fn kip_429_the_second_step_is_told_apart() {
     world.joined(leader);
     assert_eq!(causes(&world)[1], [Cause::OwnershipChanged]);
 }
+
+#[test]
+fn rebalances_are_counted_by_cause() {
+    let mut world = World::new();
+    let members = world.stable(&[Joiner::new("g"), Joiner::new("g")]);
+    world.leave(&[(&members[0].member, None), (&members[1].member, None)]);
+    let counts: Vec<_> = world.shard.rebalances().collect();
+    assert_eq!(counts, [(Cause::Joined, 1), (Cause::Left, 1)]);
+    assert_eq!(world.shard.groups().value.len(), 1);
+}

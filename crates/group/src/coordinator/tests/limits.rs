@@ -166,3 +166,21 @@ fn deleting_a_group_is_split_by_the_batch_bound() {
     world.restart();
     assert_eq!(world.state("g"), GroupState::Dead);
 }
+
+/// There are millions of offsets, and many thousands of members and groups.
+#[test]
+fn what_there_is_much_of_stays_small() {
+    use super::super::{group::Group, offsets::OFFSET_BYTES, roster::Member};
+    assert_eq!(OFFSET_BYTES, 48);
+    assert!(size_of::<Member>() <= 192, "{}", size_of::<Member>());
+    assert!(size_of::<Group>() <= 512, "{}", size_of::<Group>());
+}
+
+/// A list of assignors is compared in the square of its length.
+#[test]
+fn assignors_of_a_member_are_bounded() {
+    let mut world = World::new();
+    let names: Vec<_> = (0..101).map(|_| ("range", &b""[..])).collect();
+    let join = world.join(&Joiner::new("g").protocols(&names));
+    assert_eq!(world.refused(join).error, GroupError::InvalidRequest);
+}

@@ -6,6 +6,7 @@ mod admin;
 mod classic;
 mod commits;
 mod expiry;
+mod invariants;
 mod limits;
 mod ownership;
 mod recovery;
@@ -194,6 +195,9 @@ impl World {
             self.waiting.push(reply);
         }
         assert_eq!(self.shard.poll_close(), None, "classic groups close no connection");
+        if matches!(self.shard.lifecycle(), Lifecycle::Active(_)) {
+            invariants::check(&self.shard);
+        }
         if self.durable_at_once {
             self.make_durable();
         } else {

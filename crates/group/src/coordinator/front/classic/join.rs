@@ -20,7 +20,9 @@ use ottla_model::{InstanceId, MemberId, TopicName};
 impl Turn<'_> {
     /// A join of a group that exists, or that a new member may bring into being.
     pub(in super::super::super) fn join(&mut self, call: &Call<'_>, ask: &Join<'_>) {
-        if !self.has_room(ask.member) {
+        if ask.protocols.len() > PROTOCOLS_MAX {
+            self.refuse_join(call, GroupError::InvalidRequest, ask.member);
+        } else if !self.has_room(ask.member) {
             self.turn_away(call, ask);
         } else if !self.supports(ask) {
             self.refuse_join(call, GroupError::InconsistentGroupProtocol, ask.member);
@@ -66,6 +68,8 @@ impl Turn<'_> {
     }
 
     fn turn_away(&mut self, call: &Call<'_>, ask: &Join<'_>) {
+        let trigger = self.trigger(Cause::TooManyMembers, ask.member);
+        self.absorb(trigger);
         self.remove_member(ask.member);
         self.group.roster.break_promise(ask.member);
         self.refuse_join(call, GroupError::GroupMaxSizeReached, "");
@@ -271,7 +275,7 @@ impl Turn<'_> {
         let stranger = stranger.then_some(call.connection);
         if let Some(connection) = stranger {
             let entry = (self.group.id.clone(), id.clone());
-            self.services.strangers.entry(connection).or_default().push(entry);
+            self.services.strangers.entry(connection).or_default().insert(entry);
         }
         let before = self.group.roster.park_join(id, call.token, stranger, self.now.mono);
         self.services.parked += 1;
@@ -307,3 +311,6 @@ fn fresh_id(prefix: &str, fresh: &[u8; 16]) -> MemberId {
     }
     MemberId::from(id)
 }
+
+/// Assignors of one member. Kafka's clients name one or two.
+const PROTOCOLS_MAX: usize = 100;

@@ -133,8 +133,7 @@ impl Turn<'_> {
         if let Parked::Join { stranger: Some(connection), .. } = parked
             && let Some(strangers) = self.services.strangers.get_mut(&connection)
         {
-            let group = &self.group.id;
-            strangers.retain(|(g, member)| g != group || **member != *id);
+            strangers.remove(&(self.group.id.clone(), MemberId::from(id)));
             if strangers.is_empty() {
                 self.services.strangers.remove(&connection);
             }

@@ -195,6 +195,9 @@ impl Turn<'_> {
     }
 
     fn note_generation(&mut self, barrier: Barrier) {
+        if let Some(trigger) = barrier.triggers.first() {
+            *self.services.rebalances.entry(trigger.cause).or_insert(0) += 1;
+        }
         self.group.journal.begin(
             self.group.generation,
             barrier.triggers,

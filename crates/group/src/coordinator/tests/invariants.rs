@@ -1,0 +1,87 @@
+//! What must hold of a shard after whatever happened: looked at after every step of every case.
+
+use super::super::Shard;
+use super::super::barrier::Phase;
+use super::super::group::Group;
+use super::super::roster::Member;
+use alloc::collections::BTreeMap;
+
+/// Panics where the shard contradicts itself.
+pub(super) fn check(shard: &Shard) {
+    let mut parked = 0;
+    for group in shard.all_groups() {
+        counts_are_true(group);
+        stable_and_empty_agree_with_the_log(group);
+        nobody_is_immortal(group);
+        assert!(!group.is_void(), "{} is void and kept", group.id);
+        parked += group.roster.in_order().iter().filter(|(_, m)| m.is_parked()).count();
+    }
+    assert_eq!(shard.parked(), parked, "parked requests are counted");
+}
+
+fn counts_are_true(group: &Group) {
+    let roster = &group.roster;
+    let members = roster.in_order();
+    let count = |what: fn(&Member) -> bool| members.iter().filter(|(_, m)| what(m)).count();
+    assert_eq!(roster.parked_joins(), count(Member::is_joining));
+    assert_eq!(roster.owed_syncs(), count(Member::owes_sync));
+    let bytes: usize = members.iter().map(|(id, member)| member.bytes(id)).sum();
+    assert_eq!(roster.bytes(), bytes);
+    let mut support = BTreeMap::new();
+    for (_, member) in &members {
+        for (name, _) in member.protocols.iter() {
+            *support.entry(name.clone()).or_insert(0) += 1;
+        }
+    }
+    assert_eq!(roster.support(), support);
+    for (id, member) in &members {
+        if let Some(instance) = &member.instance {
+            assert_eq!(roster.holder(instance), Some(*id));
+        }
+    }
+    let statics = members.iter().filter(|(_, member)| member.instance.is_some()).count();
+    assert_eq!(roster.instances_len(), statics);
+    assert_eq!(group.phase.is_empty(), members.is_empty() && !is_preparing(group));
+}
+
+/// Hard and soft state agree where no rebalance is under way.
+fn stable_and_empty_agree_with_the_log(group: &Group) {
+    let metadata = group.hard.metadata();
+    if group.phase.is_empty() {
+        assert!(metadata.is_none_or(|metadata| metadata.members.is_empty()));
+        assert_eq!(group.generation.0, metadata.map_or(0, |metadata| metadata.generation.0));
+    }
+    if group.phase.is_stable() {
+        let metadata = metadata.expect("a stable group is on record");
+        assert_eq!(group.generation, metadata.generation);
+        assert_eq!(group.protocol, metadata.protocol);
+        assert_eq!(group.roster.leader(), metadata.leader.as_ref());
+        let members = group.roster.in_order();
+        assert_eq!(members.len(), metadata.members.len());
+        for ((id, member), stored) in members.into_iter().zip(&metadata.members) {
+            assert_eq!((id, &member.instance), (&stored.member, &stored.instance));
+            assert_eq!(&*group.assignment_of(member), &*stored.assignment);
+        }
+    }
+}
+
+/// Every member, promise and rebalance ends by itself some day.
+fn nobody_is_immortal(group: &Group) {
+    for (id, member) in group.roster.in_order() {
+        let waits = member.is_parked() && !member.is_new;
+        assert!(waits || member.session.is_armed(), "{id} has no end");
+    }
+    for (id, pending) in group.roster.all_pending() {
+        assert!(pending.session.is_armed(), "the promise of {id} has no end");
+    }
+    let ends = match group.phase {
+        Phase::Empty => true,
+        Phase::Stable => group.roster.owed_syncs() == 0 || group.barrier.is_armed(),
+        Phase::Preparing(_) | Phase::Completing { .. } => group.barrier.is_armed(),
+    };
+    assert!(ends, "the rebalance of {} has no end", group.id);
+}
+
+fn is_preparing(group: &Group) -> bool {
+    matches!(group.phase, Phase::Preparing(_))
+}
