@@ -20,6 +20,7 @@ const RULES: ProduceRules = ProduceRules {
     timestamp_after_max_ms: i64::MAX,
     now: Timestamp(1_700_000_000_000),
     zstd_allowed: true,
+    transactional_allowed: true,
 };
 
 fuzz_target!(|bytes: &[u8]| {

@@ -25,6 +25,7 @@ const RULES: ProduceRules = ProduceRules {
     timestamp_after_max_ms: i64::MAX,
     now: Timestamp(1_700_000_000_000),
     zstd_allowed: true,
+    transactional_allowed: true,
 };
 
 #[divan::bench]
@@ -55,6 +56,22 @@ fn judge_produced(bencher: Bencher, codec: Compression) {
     counted(bencher, &build(Compression::None)).bench_local(|| {
         validate_produced(&bytes, &RULES, &mut scratch).expect("a good batch").max_timestamp
     });
+}
+
+/// Ten records: what a codec costs before the first byte.
+#[divan::bench(args = Compression::ALL)]
+fn judge_small(bencher: Bencher, codec: Compression) {
+    let bytes = build_of(codec, &values()[..10]);
+    let mut scratch = Vec::new();
+    bencher.bench_local(|| {
+        validate_produced(&bytes, &RULES, &mut scratch).expect("a good batch").max_timestamp
+    });
+}
+
+#[divan::bench(args = Compression::ALL)]
+fn build_small(bencher: Bencher, codec: Compression) {
+    let values = values();
+    bencher.bench(|| build_of(codec, &values[..10]));
 }
 
 #[divan::bench(args = Compression::ALL)]

@@ -30,6 +30,9 @@ pub struct ProduceRules {
     pub now: Timestamp,
     /// Whether the request may carry zstd: since Produce version 7 (KIP-110).
     pub zstd_allowed: bool,
+    /// Whether a batch may be part of a transaction. A log that takes one and has no coordinator to
+    /// end it holds up every reader of committed records.
+    pub transactional_allowed: bool,
 }
 
 /// A produced batch that keeps the rules.
@@ -69,6 +72,9 @@ pub enum ProduceError {
     /// The batch's codec is not one there is (UNSUPPORTED_COMPRESSION_TYPE).
     #[error(transparent)]
     UnknownCompression(#[from] UnknownCompression),
+    /// The batch is part of a transaction, and there are none here (INVALID_TXN_STATE).
+    #[error("transactional batches are not taken")]
+    Transactional,
     /// The batch as a whole is wrong (INVALID_RECORD).
     #[error(transparent)]
     Batch(#[from] InvalidBatch),
@@ -189,6 +195,9 @@ fn check_header(header: Header<'_>, rules: &ProduceRules) -> Result<(), ProduceE
     }
     if attributes.timestamp_type() == TimestampType::LogAppend {
         return Err(ProduceError::TimestampType);
+    }
+    if attributes.is_transactional() && !rules.transactional_allowed {
+        return Err(ProduceError::Transactional);
     }
     let (count, last_offset_delta) = (header.record_count(), header.last_offset_delta());
     if header.base_offset() != Offset(0) {

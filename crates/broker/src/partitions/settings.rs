@@ -54,6 +54,7 @@ pub(crate) fn produce_rules(
         timestamp_after_max_ms: millis(topic.timestamp_after_max),
         now,
         zstd_allowed,
+        transactional_allowed: false,
     }
 }
 

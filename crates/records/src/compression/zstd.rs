@@ -1,10 +1,13 @@
 //! Zstandard, one frame or several.
 //!
 //! Unpacked in one call into the output itself: streaming would have the library allocate the
-//! window that the frame asks for, whatever the frame then holds.
+//! window that the frame asks for, whatever the frame then holds. The library's contexts are kept
+//! for each thread, since making one takes longer than a small batch does.
+
+use std::cell::RefCell;
 
 use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall as TOO_SMALL;
-use zstd::zstd_safe::{self, DCtx};
+use zstd::zstd_safe::{self, CCtx, DCtx};
 
 use super::UnpackError;
 
@@ -14,12 +17,11 @@ pub(super) fn unpack(
     out: &mut Vec<u8>,
 ) -> Result<(), UnpackError> {
     let bytes_max = bytes_max.min(packed.len().saturating_mul(RATIO_MAX));
-    let mut context = DCtx::create();
     let mut guess = first_guess(packed).min(bytes_max);
     loop {
         out.clear();
         out.reserve_exact(guess);
-        match context.decompress(out, packed) {
+        match UNPACKING.with_borrow_mut(|context| context.decompress(out, packed)) {
             Ok(_) if out.len() > bytes_max => return Err(UnpackError::TooLarge),
             Ok(_) => return Ok(()),
             Err(code) if !zstd_safe::is_error_kind(code, TOO_SMALL) => {
@@ -34,10 +36,17 @@ pub(super) fn unpack(
 pub(super) fn pack(plain: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
     let from = out.len();
     out.resize(from + zstd_safe::compress_bound(plain.len()), 0);
-    let length = zstd_safe::compress(&mut out[from..], plain, zstd::DEFAULT_COMPRESSION_LEVEL)
+    let level = zstd::DEFAULT_COMPRESSION_LEVEL;
+    let length = PACKING
+        .with_borrow_mut(|context| context.compress(&mut out[from..], plain, level))
         .map_err(|code| std::io::Error::other(zstd_safe::get_error_name(code)))?;
     out.truncate(from + length);
     Ok(())
+}
+
+thread_local! {
+    static UNPACKING: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
+    static PACKING: RefCell<CCtx<'static>> = RefCell::new(CCtx::create());
 }
 
 /// The size the first frame tells, if it does (a stream's does not), else what text packs to.

@@ -18,6 +18,7 @@ const RULES: ProduceRules = ProduceRules {
     timestamp_after_max_ms: 3_600_000,
     now: Timestamp(1_700_000_000_000),
     zstd_allowed: true,
+    transactional_allowed: true,
 };
 
 fn check(bytes: &[u8], rules: &ProduceRules) -> Result<Timestamp, ProduceError> {
@@ -161,6 +162,16 @@ fn zstd_needs_a_request_that_knows_it() {
     let bytes = build(Builder::new(Compression::Zstd), &one);
     assert_eq!(check(&bytes, &old), Err(ProduceError::ZstdNotAllowed));
     assert!(check(&build(Builder::new(Compression::Lz4), &one), &old).is_ok());
+}
+
+#[test]
+fn a_transaction_that_nobody_can_end_is_not_begun() {
+    let none = ProduceRules { transactional_allowed: false, ..RULES };
+    let builder = Builder::new(Compression::None).transactional();
+    let bytes =
+        build(builder.producer(ProducerId(1), ProducerEpoch(0), 0), &[record(1, None, None)]);
+    assert_eq!(check(&bytes, &none), Err(ProduceError::Transactional));
+    assert!(check(&bytes, &RULES).is_ok());
 }
 
 #[test]
