@@ -3,6 +3,7 @@
 //! One module per command. A command is a function from its arguments to a `Result`; this file only
 //! picks one.
 
+mod bench;
 mod ci;
 mod codegen;
 mod docs;
@@ -20,6 +21,7 @@ type Outcome = Result<(), String>;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
+  bench         side by side with Apache Kafka 4.4: start, perf, rebalance (figures, never a verdict)
   ci            format, lints, docs, licences, tidy: what every commit must pass
   codegen       the wire codecs from crates/wire/schema (--check: only say if they are stale)
   docs          the pages of docs/ that are made from tables in the code
@@ -44,6 +46,7 @@ fn run(arguments: &[String]) -> Outcome {
     let (command, rest) = arguments.split_first().ok_or(USAGE)?;
     match command.as_str() {
         "matrix" => matrix::run(rest),
+        "bench" => bench::run(rest),
         "ci" => ci::run(rest),
         "codegen" => codegen::run(rest),
         "docs" => docs::run(rest),

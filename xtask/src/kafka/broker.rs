@@ -37,19 +37,32 @@ pub struct Broker {
     pub bootstrap: String,
     /// Where its partitions' folders lie.
     pub data: PathBuf,
+    /// How long it took from its process's start to its first answer.
+    pub start_time: Duration,
     process: Background,
 }
 
 impl Broker {
     /// Starts a broker in `folder`, which is emptied first, and waits until it answers.
     pub fn start(kind: Kind, folder: &Path) -> Result<Self, String> {
+        Self::start_with(kind, folder, &[])
+    }
+
+    /// As [`Broker::start`], with settings of the broker, each `name=value`.
+    pub fn start_with(kind: Kind, folder: &Path, settings: &[&str]) -> Result<Self, String> {
         let _ = fs::remove_dir_all(folder);
         let data = folder.join("data");
         let (process, bootstrap) = match kind {
-            Kind::Kafka => node::start(folder)?,
-            Kind::Ottla => start_ottla(folder, &data)?,
+            Kind::Kafka => node::start(folder, settings)?,
+            Kind::Ottla => start_ottla(folder, &data, settings)?,
         };
-        Ok(Self { bootstrap, data, process })
+        let start_time = process.age();
+        Ok(Self { bootstrap, data, start_time, process })
+    }
+
+    /// Its process's id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Where it writes what it has to say.
@@ -64,10 +77,17 @@ impl Broker {
     }
 }
 
-fn start_ottla(folder: &Path, data: &Path) -> Result<(Background, String), String> {
+fn start_ottla(
+    folder: &Path,
+    data: &Path,
+    settings: &[&str],
+) -> Result<(Background, String), String> {
     let mut command = Command::new(ottla_binary()?);
     command.args(["serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data"]);
     command.arg(data);
+    for setting in settings {
+        command.args(["--set", setting]);
+    }
     let mut process = Background::start("ottla", command, &folder.join("ottla.log"))?;
     let bootstrap = process.wait_for(START_TIMEOUT, |log| {
         let text = fs::read_to_string(log).ok()?;

@@ -11,11 +11,13 @@ use std::time::Duration;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Formats `folder` for a new cluster and starts a node in it; returns it with its address.
-pub fn start(folder: &Path) -> Result<(Background, String), String> {
+/// Formats `folder` for a new cluster and starts a node in it, with more lines for its properties
+/// than every run needs; returns it with its address.
+pub fn start(folder: &Path, settings: &[&str]) -> Result<(Background, String), String> {
     let bootstrap = format!("127.0.0.1:{}", free_port()?);
     let properties = folder.join("server.properties");
-    let text = server_properties(&bootstrap, free_port()?, folder);
+    let mut text = server_properties(&bootstrap, free_port()?, folder);
+    text += &settings.join("\n");
     let written = create(&properties)?.write_all(text.as_bytes());
     written.map_err(|error| format!("{}: {error}", properties.display()))?;
     format_storage(&properties)?;

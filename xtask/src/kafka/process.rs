@@ -10,6 +10,7 @@ pub struct Background {
     name: String,
     child: Child,
     log: PathBuf,
+    started: Instant,
 }
 
 impl Background {
@@ -18,8 +19,19 @@ impl Background {
         let file = create(log)?;
         let copy = file.try_clone().map_err(|error| format!("{}: {error}", log.display()))?;
         command.stdin(Stdio::null()).stdout(file).stderr(copy);
+        let started = Instant::now();
         let child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
-        Ok(Self { name: name.into(), child, log: log.into() })
+        Ok(Self { name: name.into(), child, log: log.into(), started })
+    }
+
+    /// The process's id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How long ago it was started.
+    pub fn age(&self) -> Duration {
+        self.started.elapsed()
     }
 
     /// The file its output goes to.
@@ -27,7 +39,7 @@ impl Background {
         &self.log
     }
 
-    /// Looks every 50 ms for `seek` to find something, as long as the program lives.
+    /// Looks every 2 ms for `seek` to find something, as long as the program lives.
     pub fn wait_for<T>(
         &mut self,
         timeout: Duration,
@@ -47,7 +59,7 @@ impl Background {
                 let said = tail(&self.log);
                 return Err(format!("{} not ready in {waited} s:\n{said}", self.name));
             }
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(2));
         }
     }
 

@@ -168,6 +168,12 @@ fn python(interpreter: PathBuf, script: &str) -> Command {
     command
 }
 
+/// A script of `matrix/python` with the newest wheels, installed if need be.
+pub fn python_script(script: &str) -> Result<Command, String> {
+    install_wheels()?;
+    Ok(python(root().join("target/matrix/python/bin/python"), script))
+}
+
 fn install_wheels() -> Result<(), String> {
     let requirements = root().join("matrix/python/requirements.txt");
     let folder = root().join("target/matrix/python");

@@ -14,6 +14,7 @@ use crate::Outcome;
 use crate::kafka::broker::{Broker, Kind};
 use crate::kafka::install::{Missing, in_ci};
 use crate::shell::root;
+pub use clients::python_script;
 use clients::{CLIENTS, Client};
 use report::Report;
 use scenario::Setting;
