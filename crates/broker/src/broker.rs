@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::config::Config;
+use crate::fetching;
 use crate::metrics::Metrics;
 use crate::net::{Admission, Complaints, Lifeline, Limits, Listener, Session};
 use crate::partitions::Partitions;
@@ -27,6 +28,10 @@ pub(crate) struct Broker {
     pub(crate) cluster: Cluster,
     /// The partitions it leads.
     pub(crate) partitions: Arc<Partitions>,
+    /// Sessions of clients that fetch.
+    pub(crate) fetch_sessions: fetching::Sessions,
+    /// Fetches that wait for records.
+    pub(crate) fetches: fetching::Waiting,
     /// Tells when the broker shuts down.
     pub(crate) lifeline: Lifeline,
     complaints: Complaints,
@@ -65,6 +70,10 @@ impl Broker {
             metrics: Metrics::default(),
             cluster,
             partitions,
+            fetch_sessions: fetching::Sessions::new(
+                config.max_incremental_fetch_session_cache_slots,
+            ),
+            fetches: fetching::Waiting::default(),
             lifeline,
             complaints: Complaints::default(),
             config,

@@ -9,6 +9,7 @@ mod broker;
 mod clock;
 pub mod config;
 mod entropy;
+mod fetching;
 mod metrics;
 mod net;
 mod partitions;

@@ -52,6 +52,8 @@ pub(crate) enum Answer {
     Held(Later, Held),
     /// No reply was asked for (Produce with acks=0).
     Silent,
+    /// None was asked for and this went wrong: the connection closes, as the only way to say so.
+    Close(ErrorCode),
 }
 
 /// Tells the holder of a reply that another request waits behind it on the same connection.
@@ -107,6 +109,7 @@ impl fmt::Debug for Answer {
             Self::Later(_) => "Later",
             Self::Held(..) => "Held",
             Self::Silent => "Silent",
+            Self::Close(_) => "Close",
         })
     }
 }

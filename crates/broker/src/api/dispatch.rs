@@ -3,12 +3,15 @@
 //! [`handle`] is the one place that ties keys to handlers; which keys and versions are served is
 //! the wire crate's table, which ApiVersions and the compatibility page read too.
 
-use super::{Answer, Context, ReplyTo, k18_api_versions};
+use super::{
+    Answer, Context, ReplyTo, k00_produce, k01_fetch, k02_list_offsets, k18_api_versions,
+    k22_init_producer_id, k23_offset_for_leader_epoch, k61_describe_producers,
+};
 use crate::broker::Broker;
 use crate::net::Session;
 use ottla_model::Now;
 use ottla_wire::header::RequestHeader;
-use ottla_wire::{Api, ApiKey, DecodeError, Message, Reader};
+use ottla_wire::{Api, ApiKey, DecodeError, ErrorCode, Message, Reader};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -33,6 +36,14 @@ pub(crate) enum Cut {
         key: ApiKey,
         /// What was asked for.
         version: i16,
+    },
+    /// A request that wants no answer was refused.
+    #[error("{key} was refused: {code}")]
+    Refused {
+        /// The API.
+        key: ApiKey,
+        /// Why.
+        code: ErrorCode,
     },
     /// The body cannot be read.
     #[error("malformed {key} version {version}: {error}")]
@@ -69,7 +80,10 @@ pub(crate) fn dispatch(
         }
         return Err(Cut::NotServed { key, version });
     }
-    Ok((key, handle(&mut cx, &mut reader)?))
+    match handle(&mut cx, &mut reader)? {
+        Answer::Close(code) => Err(Cut::Refused { key, code }),
+        answer => Ok((key, answer)),
+    }
 }
 
 /// Whether the beginning of a connection's first request, as far as it has arrived, can be one.
@@ -100,7 +114,13 @@ macro_rules! handlers {
 
 fn handle(cx: &mut Context<'_>, reader: &mut Reader<'_>) -> Result<Answer, Cut> {
     handlers! { cx, reader,
+        Produce => k00_produce::handle,
+        Fetch => k01_fetch::handle,
+        ListOffsets => k02_list_offsets::handle,
         ApiVersions => k18_api_versions::handle,
+        InitProducerId => k22_init_producer_id::handle,
+        OffsetForLeaderEpoch => k23_offset_for_leader_epoch::handle,
+        DescribeProducers => k61_describe_producers::handle,
     }
 }
 

@@ -9,8 +9,16 @@
 mod answer;
 mod dispatch;
 mod error_map;
+mod lookup;
 
+mod k00_produce;
+mod k01_fetch;
+mod k02_list_offsets;
 mod k18_api_versions;
+mod k22_init_producer_id;
+mod k23_offset_for_leader_epoch;
+mod k61_describe_producers;
 
 pub(crate) use answer::{Answer, Context, Held, Later, Reply, ReplyTo};
 pub(crate) use dispatch::{Cut, check_greeting, dispatch};
+pub(crate) use error_map::read_error;

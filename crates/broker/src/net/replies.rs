@@ -55,7 +55,8 @@ impl Replies {
             held.someone_waits();
         }
         let state = match answer {
-            Answer::Silent => return Some(Ready { key, arrived, reply: None }),
+            // Closing is done before it comes to queueing.
+            Answer::Silent | Answer::Close(_) => return Some(Ready { key, arrived, reply: None }),
             Answer::Now(reply) if self.slots.is_empty() => {
                 return Some(Ready { key, arrived, reply: Some(reply) });
             }

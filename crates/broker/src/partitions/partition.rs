@@ -60,7 +60,8 @@ impl Partition {
         }
     }
 
-    /// Appends whole, validated batches. `prepare` may still edit the first one.
+    /// Appends whole, validated batches; what comes with the outcome completes when they are safe.
+    /// `prepare` may still edit the first one.
     ///
     /// # Errors
     /// As [`Log::append`]; nothing was appended.
@@ -70,7 +71,7 @@ impl Partition {
         now: Now,
         origin: Origin,
         prepare: impl FnOnce(&mut BatchMut<'_>),
-    ) -> Result<Appended, AppendError> {
+    ) -> Result<(Appended, Passes), AppendError> {
         let mut guard = self.lock();
         let locked = &mut *guard;
         locked.buffer.clear();
@@ -81,6 +82,8 @@ impl Partition {
         let context = AppendContext { leader_epoch: self.leader_epoch(), now, origin };
         let appended = locked.log.append(&mut locked.buffer, context)?;
         locked.bytes_appended += batches.len() as u64;
+        // Still under the lock: a sync that fails for these batches must find this waiting.
+        let passes = self.watermark.passes(appended.last);
         if locked.buffer.capacity() > BUFFER_KEEP {
             locked.buffer = Vec::new();
         }
@@ -91,7 +94,7 @@ impl Partition {
             drop(guard);
             self.mark_dirty();
         }
-        Ok(appended)
+        Ok((appended, passes))
     }
 
     /// Whole batches from `from` on, below the watermark.
