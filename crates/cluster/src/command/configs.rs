@@ -191,6 +191,7 @@ fn find(image: &Image, kind: ResourceKind, name: &str) -> Option<&'static Settin
 
 fn check_values(image: &Image, resource: &ConfigResource, next: &Overrides) -> Result<(), Refusal> {
     let invalid = |why: String| Refusal::new(RefusalKind::InvalidConfig, why);
+    let request = |why: String| Refusal::new(RefusalKind::InvalidRequest, why);
     let kind = resource.kind;
     if kind == ResourceKind::Topic {
         return resolve::check_topic(next, image.layers()).map(drop).map_err(invalid);
@@ -201,7 +202,9 @@ fn check_values(image: &Image, resource: &ConfigResource, next: &Overrides) -> R
         if kind == ResourceKind::Broker {
             check_scope(known, resource)?;
         }
-        known.parse(value).map_err(invalid)?;
+        // Kafka calls a bad value of a broker's setting a bad request (KAFKA-13609).
+        let why = if kind == ResourceKind::Broker { request } else { invalid };
+        known.parse(value).map_err(why)?;
     }
     Ok(())
 }
@@ -209,9 +212,9 @@ fn check_values(image: &Image, resource: &ConfigResource, next: &Overrides) -> R
 fn check_scope(known: &Setting, resource: &ConfigResource) -> Result<(), Refusal> {
     let name = known.name;
     let message = match known.scope {
-        Scope::ReadOnly => format!("Cannot update these configs dynamically: Set({name})"),
+        Scope::ReadOnly => format!("Cannot update these configs dynamically: [{name}]"),
         Scope::ClusterWide if !resource.name.is_empty() => {
-            format!("Cannot update these configs at per-broker level: Set({name})")
+            format!("Cannot update these configs at per-broker level: [{name}]")
         }
         Scope::ClusterWide | Scope::PerBroker => return Ok(()),
     };

@@ -212,9 +212,8 @@ fn by_hand(image: &Image, topic: &NewTopic) -> Result<Vec<Vec<NodeId>>, Refusal>
 }
 
 pub(super) fn check_request(means: &Means<'_>, partitions: usize) -> Result<(), Refusal> {
-    let limit = means.limits.partitions_per_request;
-    if partitions > limit {
-        let message = format!("One request may create at most {limit} partitions.");
+    if partitions > means.limits.partitions_per_request {
+        let message = "Excessively large number of partitions per request.";
         return Err(Refusal::new(RefusalKind::PolicyViolation, message));
     }
     Ok(())

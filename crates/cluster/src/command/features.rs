@@ -46,15 +46,19 @@ impl Command for UpdateFeatures {
 fn decide_one(image: &Image, change: &FeatureChange) -> Result<Option<Op>, Refusal> {
     let FeatureChange { name, level, .. } = change;
     let refuse = |why: &str| {
-        let message = format!("Invalid update version {level} for feature {name}. {why}");
+        let message = format!(
+            "The update failed for all features since the following feature had an error: Invalid \
+             update version {level} for feature {name}. {why}"
+        );
         Err(Refusal::new(RefusalKind::InvalidUpdateVersion, message))
     };
+    let node = image.node();
     let now = image.feature(name);
     let Some((min, max)) = change.supported else {
-        return refuse("Local controller does not support this feature.");
+        return refuse(&format!("Local controller {node} does not support this feature."));
     };
     if *level != 0 && !(min..=max).contains(level) {
-        return refuse(&format!("Local controller only supports versions {min}-{max}"));
+        return refuse(&format!("Local controller {node} only supports versions {min}-{max}"));
     }
     if *level < now.unwrap_or(0) && !change.may_fall {
         return refuse(

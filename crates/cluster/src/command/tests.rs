@@ -120,7 +120,7 @@ fn counts_are_refused_in_kafkas_words() {
     let message = "Unable to replicate the partition 3 time(s): The target replication factor of \
                    3 cannot be reached because only 2 broker(s) are registered.";
     refused(create(1, 3), RefusalKind::InvalidReplicationFactor, message);
-    let message = "One request may create at most 10000 partitions.";
+    let message = "Excessively large number of partitions per request.";
     refused(create(10_001, 1), RefusalKind::PolicyViolation, message);
     refused(create(i32::MAX, 1), RefusalKind::PolicyViolation, message);
     let created = create(10_000, 2).unwrap();
@@ -278,10 +278,10 @@ fn broker_settings_keep_their_scope() {
     let kind = RefusalKind::InvalidRequest;
     let every = ConfigResource::every_broker;
     let fixed = set(every(), "num.partitions", "3");
-    refused(fixed, kind, "Cannot update these configs dynamically: Set(num.partitions)");
-    let one = set(ConfigResource::broker(NodeId(1)), "log.retention.ms", "3");
-    let message = "Cannot update these configs at per-broker level: Set(log.retention.ms)";
-    refused(one, kind, message);
+    refused(fixed, kind, "Cannot update these configs dynamically: [num.partitions]");
+    let message = "Invalid value x for configuration log.retention.ms: Not a number of type LONG";
+    refused(set(every(), "log.retention.ms", "x"), kind, message);
+    set(ConfigResource::broker(NodeId(1)), "log.retention.ms", "4").unwrap();
     set(every(), "log.retention.ms", "3").unwrap();
     let resource = ConfigResource { kind: crate::record::ResourceKind::Broker, name: "x".into() };
     let message = "Unable to parse broker name as a base 10 number.";

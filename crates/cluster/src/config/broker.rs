@@ -15,7 +15,7 @@ const fn setting(
     Setting { name, kind, default, check, scope, doc, synonyms: &[] }
 }
 
-/// A default of topics: may change at any time, for all brokers alike.
+/// A default of topics: may change at any time, as in Kafka also for one broker alone.
 const fn of_topics(
     name: &'static str,
     kind: super::Kind,
@@ -23,7 +23,7 @@ const fn of_topics(
     check: Check,
     topic: &'static str,
 ) -> Setting {
-    setting(name, kind, default, check, Scope::ClusterWide, topic)
+    setting(name, kind, default, check, Scope::PerBroker, topic)
 }
 
 /// Creation of topics: the same on every broker, from the file.

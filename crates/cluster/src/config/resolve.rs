@@ -71,9 +71,8 @@ impl Layers {
             Some(first) => (scaled(setting, first), first.source),
             None => (setting.default.unwrap_or_default().to_owned(), Source::Default),
         };
-        // Kafka tells a default only where the strongest broker setting has one in this unit.
-        let primary = setting.synonyms.first().and_then(|(name, _)| all.broker(name));
-        synonyms.extend(primary.and_then(default_of));
+        let mut broker_settings = setting.synonyms.iter().filter_map(|(name, _)| all.broker(name));
+        synonyms.extend(broker_settings.find_map(default_of));
         Resolved { setting, value: Some(value), source, synonyms }
     }
 
