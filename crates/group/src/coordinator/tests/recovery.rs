@@ -4,6 +4,8 @@ use super::super::record::OffsetCommit;
 use super::*;
 use alloc::vec;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 /// Stable: live members carry on, without a rebalance, with what they had.
 #[test]
@@ -134,16 +136,53 @@ fn an_acknowledged_commit_survives() {
 /// Something that happens to a shard, with small numbers to meet often.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Join { group: u8, who: u8, fixed: bool, topics: u8 },
-    Rejoin { group: u8, who: u8, topics: u8 },
-    Sync { group: u8, who: u8 },
-    Beat { group: u8, who: u8 },
-    Leave { group: u8, who: u8 },
-    Commit { group: u8, who: u8, topic: u8, partition: u8, note: bool },
-    DeleteOffsets { group: u8, topic: u8 },
-    DeleteGroup { group: u8 },
-    Topics { present: u8 },
-    Pass { seconds: u16 },
+    Join {
+        group: u8,
+        who: u8,
+        fixed: bool,
+        topics: u8,
+    },
+    Rejoin {
+        group: u8,
+        who: u8,
+        topics: u8,
+    },
+    Sync {
+        group: u8,
+        who: u8,
+    },
+    Beat {
+        group: u8,
+        who: u8,
+    },
+    Leave {
+        group: u8,
+        who: u8,
+    },
+    Commit {
+        group: u8,
+        who: u8,
+        topic: u8,
+        partition: u8,
+        note: bool,
+    },
+    DeleteOffsets {
+        group: u8,
+        topic: u8,
+    },
+    DeleteGroup {
+        group: u8,
+    },
+    Topics {
+        present: u8,
+    },
+    Pass {
+        seconds: u16,
+    },
+    /// Everyone who was told of a generation rejoins and syncs.
+    Settle {
+        group: u8,
+    },
     Lapse,
 }
 
@@ -164,9 +203,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             }),
         1 => (group.clone(), 0..3_u8).prop_map(
             |(group, topic)| Step::DeleteOffsets { group, topic }),
-        1 => group.prop_map(|group| Step::DeleteGroup { group }),
+        1 => group.clone().prop_map(|group| Step::DeleteGroup { group }),
+        5 => group.prop_map(|group| Step::Settle { group }),
         1 => (0..8_u8).prop_map(|present| Step::Topics { present }),
-        3 => (0..90_u16).prop_map(|seconds| Step::Pass { seconds }),
+        6 => (0..4_u16).prop_map(|seconds| Step::Pass { seconds }),
+        1 => (4..90_u16).prop_map(|seconds| Step::Pass { seconds }),
         1 => (600..60_000_u16).prop_map(|seconds| Step::Pass { seconds }),
         1 => any_group.prop_map(|_| Step::Lapse),
     ];
@@ -206,13 +247,7 @@ impl Play {
                 let id = self.id((group, who));
                 self.join((group, who), topics, |joiner| joiner.with_id(&id));
             }
-            Step::Sync { group, who } => {
-                if let Some(joined) = self.heard.get(&(group, who)).cloned() {
-                    let parts: Vec<_> =
-                        joined.members.iter().map(|m| (&*m.member, &b"p"[..])).collect();
-                    self.world.sync_as(GROUPS[group as usize], &joined, None, &parts);
-                }
-            }
+            Step::Sync { group, who } => self.sync((group, who)),
             Step::Beat { group, who } => {
                 let (id, generation) = (self.id((group, who)), self.generation((group, who)));
                 self.world.beat_later(GROUPS[group as usize], &id, None, generation);
@@ -244,6 +279,7 @@ impl Play {
                 let topics = (0..3).filter(is_present);
                 self.world.topics(topics.map(|index| topic(TOPICS[index as usize], index + 1)));
             }
+            Step::Settle { group } => self.settle(group),
             Step::Pass { seconds } => self.world.pass(secs(seconds.into())),
             Step::Lapse => {
                 self.world.renew(secs(1));
@@ -259,6 +295,25 @@ impl Play {
         let joiner = Joiner::new(GROUPS[who.0 as usize]).protocols(&[("range", &wants(topics))]);
         let token = self.world.join(&change(joiner));
         self.asked.insert(who, token);
+    }
+
+    fn sync(&mut self, who: (u8, u8)) {
+        if let Some(joined) = self.heard.get(&who).cloned() {
+            let members = joined.members.iter();
+            let parts: Vec<_> = members.map(|member| (&*member.member, &b"p"[..])).collect();
+            self.world.sync_as(GROUPS[who.0 as usize], &joined, None, &parts);
+        }
+    }
+
+    fn settle(&mut self, group: u8) {
+        let members: Vec<_> = self.heard.keys().filter(|who| who.0 == group).copied().collect();
+        for who in &members {
+            let id = self.id(*who);
+            self.join(*who, 0, |joiner| joiner.with_id(&id));
+        }
+        self.world.pass(Duration::ZERO);
+        self.listen();
+        members.into_iter().for_each(|who| self.sync(who));
     }
 
     fn id(&self, who: (u8, u8)) -> String {
@@ -322,5 +377,42 @@ proptest! {
         reader.own(secs(1_000));
         reader.load();
         prop_assert_eq!(reader.shard.hard_records(), play.world.shard.hard_records());
+    }
+}
+
+/// A property is worth what its cases reach: every state, with several members, and every kind of
+/// record.
+#[test]
+fn random_plays_reach_every_state() {
+    let mut runner = TestRunner::deterministic();
+    let mut seen = BTreeMap::new();
+    let mut see = |what: String| *seen.entry(what).or_insert(0) += 1;
+    for _ in 0..100 {
+        let steps = steps().new_tree(&mut runner).expect("a play").current();
+        let mut play = Play::new();
+        for step in steps {
+            play.take(step);
+            for view in GROUPS.iter().filter_map(|group| play.world.shard.group(group).value) {
+                see(alloc::format!("{}, {}", view.state, view.members.min(2)));
+            }
+        }
+        for record in play.world.records() {
+            see(match record {
+                Record::OffsetCommit(commit) => alloc::format!("commit {}", commit.value.is_some()),
+                Record::GroupMetadata(metadata) => {
+                    let members = metadata.value.map(|value| value.members.len().min(1));
+                    alloc::format!("generation {members:?}")
+                }
+            });
+        }
+    }
+    for state in ["PreparingRebalance", "CompletingRebalance", "Stable"] {
+        assert!(
+            seen.get(&alloc::format!("{state}, 2")).is_some_and(|times| *times > 50),
+            "{seen:?}"
+        );
+    }
+    for record in ["commit true", "commit false", "generation None", "generation Some(0)"] {
+        assert!(seen.get(record).is_some_and(|times| *times > 50), "{record} in {seen:?}");
     }
 }
