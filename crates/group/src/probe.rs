@@ -45,6 +45,42 @@ names! {
         MemberSkippedAssignment,
         /// A cooperative member gave up partitions and joined once more to hand them on.
         MemberSecondRebalance,
+        /// An initial rebalance was extended because someone came.
+        CoordinatorExtendedInitial,
+        /// A barrier closed without a dynamic member, which was dropped.
+        CoordinatorDroppedAbsent,
+        /// A barrier closed with a static member that had not come, which kept its place.
+        CoordinatorKeptAbsentStatic,
+        /// A barrier's time was up and nobody had come to it.
+        CoordinatorFoundNobody,
+        /// A generation was overtaken before its leader had assigned.
+        CoordinatorOvertookGeneration,
+        /// A member did not sync in time and was dropped.
+        CoordinatorDroppedUnsynced,
+        /// A session ended in silence.
+        CoordinatorSessionEnded,
+        /// A promised id was never used.
+        CoordinatorPromiseEnded,
+        /// A static member took the place of its former self without a rebalance.
+        CoordinatorReplacedStatic,
+        /// A parked request of a former self was fenced.
+        CoordinatorFencedParked,
+        /// A member that nobody could speak for went with its connection.
+        CoordinatorStrangerGone,
+        /// A member known only from the log rejoined unchanged and was not rebalanced for.
+        CoordinatorMatchedRestored,
+        /// Ownership ran out with requests parked.
+        CoordinatorLapsedParked,
+        /// Ownership was renewed after it had run out.
+        CoordinatorRenewedLate,
+        /// An answer of absence waited for a removal.
+        CoordinatorAbsenceWaited,
+        /// Offsets went because their topic had.
+        CoordinatorForgotTopic,
+        /// A commit named a topic that was recreated meanwhile.
+        CoordinatorRefusedStaleTopic,
+        /// A commit came for a generation that is over.
+        CoordinatorFencedCommit,
     }
 }
 
@@ -57,6 +93,28 @@ names! {
         MemberJoinsBeforeRevoked,
         /// The cooperative leader hands out partitions their old owner still holds.
         LeaderForgetsToWithhold,
+        /// The coordinator answers before the record is durable.
+        CoordinatorAnswersEarly,
+        /// The coordinator takes commits of any generation.
+        CoordinatorTakesStaleCommits,
+        /// The coordinator goes on past the end of its ownership.
+        CoordinatorOutlivesOwnership,
+        /// The coordinator does not count generations up.
+        CoordinatorReusesGenerations,
+        /// The coordinator lets a former self of a static member go on.
+        CoordinatorFencesNobody,
+        /// The coordinator answers of absence before the removal is durable.
+        CoordinatorForgetsRemovals,
+        /// The coordinator forgets to answer followers when the leader has assigned.
+        CoordinatorForgetsFollowers,
+        /// The coordinator hands a static member that came back nobody's assignment.
+        CoordinatorLosesStaticAssignment,
+        /// The coordinator takes an assignment of any generation.
+        CoordinatorTakesStaleAssignments,
+        /// The coordinator that takes over starts no sessions: the dead stay members.
+        CoordinatorRestoresNoSessions,
+        /// The coordinator that takes over shows offsets of a topic that was recreated.
+        CoordinatorInheritsOffsets,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::record::Record;
 use crate::message::{GroupError, Reply, Token};
+use crate::probe::{self, Fault};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use ottla_model::ConnectionId;
@@ -52,7 +53,7 @@ impl Outbox {
 
     /// Queues one reply that may leave once `after` is durable.
     pub(super) fn reply(&mut self, token: Token, reply: Reply, after: Index) {
-        let after = self.pending(after);
+        let after = self.pending(after).filter(|_| !probe::has(Fault::CoordinatorAnswersEarly));
         self.replies.push_back(Outgoing { token, reply, after });
     }
 

@@ -11,6 +11,7 @@ use super::record::Record;
 use super::timers::{Deadline, Due, Timer, Timers};
 use super::turn::{Call, Services, Turn};
 use crate::message::{GroupError, Reply, Request, Token};
+use crate::probe::{self, Fault, Mark};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -189,6 +190,7 @@ impl Shard {
         }
         self.silent_from = until - self.services.config.ownership_margin;
         if self.lapsed && now.mono < self.silent_from {
+            probe::hit(Mark::CoordinatorRenewedLate);
             self.lapsed = false;
             if self.stage == Stage::Active {
                 self.start(now);
@@ -262,7 +264,9 @@ impl Shard {
     fn observe(&mut self, now: Now) -> Now {
         self.latest = self.latest.max(now.mono);
         let owns = matches!(self.stage, Stage::Loading | Stage::Active);
-        if owns && !self.lapsed && self.latest >= self.silent_from {
+        let lapses =
+            self.latest >= self.silent_from && !probe::has(Fault::CoordinatorOutlivesOwnership);
+        if owns && !self.lapsed && lapses {
             self.lapsed = true;
             self.silence();
         }

@@ -4,6 +4,7 @@
 use super::super::barrier::Phase;
 use super::super::record::{GroupMetadata, Record};
 use super::super::turn::Turn;
+use crate::probe::{self, Fault, Mark};
 use alloc::vec::Vec;
 use ottla_model::{Timestamp, TopicsView};
 
@@ -55,6 +56,9 @@ impl Turn<'_> {
 
     /// Ends the offsets of topics that are gone, or that are others than when they were committed.
     pub(in super::super) fn forget_lost_topics(&mut self, topics: &TopicsView) {
+        if probe::has(Fault::CoordinatorInheritsOffsets) {
+            return;
+        }
         let mut records = Vec::new();
         for (name, committed) in self.group.hard.offsets().topics() {
             let current = topics.topic(name).map(|topic| topic.id);
@@ -64,6 +68,9 @@ impl Turn<'_> {
             };
             let lost = committed.of_topic(is_lost);
             records.extend(lost.map(|partition| self.tombstone(name, partition)));
+        }
+        if !records.is_empty() {
+            probe::hit(Mark::CoordinatorForgotTopic);
         }
         self.decide_split(records);
     }

@@ -8,6 +8,7 @@ use crate::message::offsets::{
     Fetched, PerPartition,
 };
 use crate::message::{GroupError, Reply};
+use crate::probe::{self, Fault, Mark};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use ottla_model::{PartitionId, TopicId, TopicName};
@@ -46,7 +47,9 @@ impl Turn<'_> {
             return Err(GroupError::UnknownMemberId);
         }
         self.validate_member(ask.member, ask.instance)?;
-        if ask.generation != self.group.generation {
+        let takes_any = probe::has(Fault::CoordinatorTakesStaleCommits);
+        if ask.generation != self.group.generation && !takes_any {
+            probe::hit(Mark::CoordinatorFencedCommit);
             return Err(GroupError::IllegalGeneration);
         }
         match self.group.phase {
@@ -66,6 +69,7 @@ impl Turn<'_> {
         let note_bytes_max = self.services.config.offset_metadata_bytes_max;
         let outcomes = topic.partitions.iter().map(|partition| {
             let outcome = if is_stale {
+                probe::hit(Mark::CoordinatorRefusedStaleTopic);
                 Err(GroupError::UnknownTopicOrPartition)
             } else if partition.metadata.len() > note_bytes_max {
                 Err(GroupError::OffsetMetadataTooLarge)
@@ -200,6 +204,9 @@ impl Services {
     /// Whether `id` is surely not the id of the topic that has this name now: both are known and
     /// differ.
     pub(in super::super) fn is_other_topic(&self, name: &str, id: TopicId) -> bool {
+        if probe::has(Fault::CoordinatorInheritsOffsets) {
+            return false;
+        }
         let current = self.topics.as_ref().and_then(|topics| topics.topic(name));
         current.is_some_and(|topic| !id.is_zero() && !topic.id.is_zero() && topic.id != id)
     }

@@ -8,6 +8,7 @@ use super::super::turn::{Call, Turn};
 use super::Shard;
 use crate::message::admin::{List, Listing};
 use crate::message::{Ask, GroupError, Reply, Token};
+use crate::probe::{self, Fault, Mark};
 use alloc::vec::Vec;
 use ottla_model::{GroupId, Now};
 
@@ -61,7 +62,11 @@ impl Shard {
             | Ask::DeleteGroup(_)
             | Ask::List(_) => ask.refused(GroupError::GroupIdNotFound),
         };
-        let marks = self.gone.get(id).copied().unwrap_or_default();
+        let gone = self.gone.get(id).filter(|_| !probe::has(Fault::CoordinatorForgetsRemovals));
+        if gone.is_some() {
+            probe::hit(Mark::CoordinatorAbsenceWaited);
+        }
+        let marks = gone.copied().unwrap_or_default();
         self.services.outbox.reply(token, reply, marks.latest());
     }
 

@@ -3,13 +3,14 @@
 
 use super::super::super::barrier::Phase;
 use super::super::super::record::{GroupMetadata, Record};
-use super::super::super::roster::{Member, Pending, Supported};
+use super::super::super::roster::{Member, Parked, Pending, Supported};
 use super::super::super::timers::{Deadline, Timer};
 use super::super::super::turn::{Call, Turn};
 use super::super::super::view::Cause;
 use crate::assign::subscription::Subscription;
 use crate::message::classic::{Join, JoinRefused, Joined};
 use crate::message::{Blob, GroupError, Reply};
+use crate::probe::{self, Fault, Mark};
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::sync::Arc;
@@ -199,6 +200,9 @@ impl Turn<'_> {
         let leader_before = self.group.roster.leader().cloned();
         let wanted_before = self.topics_wanted_by(old);
         if let Some(parked) = self.group.roster.replace(old, new.clone()) {
+            if parked != Parked::No {
+                probe::hit(Mark::CoordinatorFencedParked);
+            }
             self.forget_parked(old, parked);
             self.refuse(parked, GroupError::FencedInstanceId, old);
         }
@@ -215,6 +219,7 @@ impl Turn<'_> {
             && self.group.roster.elect_protocol() == self.group.protocol
             && self.topics_wanted_by(&new) == wanted_before;
         if stays && self.write_replaced().is_ok() {
+            probe::hit(Mark::CoordinatorReplacedStatic);
             let joined = self.rejoined(&new, ask.can_skip_assignment, leader_before);
             self.reply(call.token, Reply::Join(Ok(joined)));
             return;
@@ -226,7 +231,12 @@ impl Turn<'_> {
 
     /// Writes the generation in force anew, with members' present ids and metadata.
     fn write_replaced(&mut self) -> Result<(), GroupError> {
-        let value = self.generation_record(|_, member| self.group.assignment_of(member));
+        let value = self.generation_record(|_, member| {
+            if probe::has(Fault::CoordinatorLosesStaticAssignment) {
+                return Blob::default();
+            }
+            self.group.assignment_of(member)
+        });
         let group = self.group.id.clone();
         let record = GroupMetadata { group, value: Some(Arc::new(value)) };
         self.decide(alloc::vec![Record::GroupMetadata(record)]).map(|_| ())
@@ -267,6 +277,7 @@ impl Turn<'_> {
     /// A member known only from the log tells its other assignors.
     fn learn_protocols(&mut self, ask: &Join<'_>) {
         if self.group.roster.member(ask.member).is_some_and(|member| member.restored) {
+            probe::hit(Mark::CoordinatorMatchedRestored);
             self.update_member(ask);
         }
     }

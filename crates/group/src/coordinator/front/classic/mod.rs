@@ -23,6 +23,7 @@ use super::super::view::Cause;
 use crate::assign::subscription::Subscription;
 use crate::message::classic::JoinRefused;
 use crate::message::{Blob, GroupError, Reply};
+use crate::probe::{self, Fault, Mark};
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -40,7 +41,9 @@ impl Turn<'_> {
         for (index, stored) in metadata.members.iter().enumerate() {
             let member = restored(stored, &metadata, index as u32);
             self.group.roster.add(stored.member.clone(), member);
-            self.renew_session(&stored.member);
+            if !probe::has(Fault::CoordinatorRestoresNoSessions) {
+                self.renew_session(&stored.member);
+            }
         }
         self.group.roster.restore_leader(metadata.leader.as_ref());
         self.group.phase = if metadata.members.is_empty() { Phase::Empty } else { Phase::Stable };
@@ -56,6 +59,7 @@ impl Turn<'_> {
     /// Forgets the soft state and tells whoever waits to look for another coordinator.
     pub(in super::super) fn let_everyone_go(&mut self) {
         for id in self.group.roster.ids_where(Member::is_parked) {
+            probe::hit(Mark::CoordinatorLapsedParked);
             self.refuse_parked(&id, GroupError::NotCoordinator, &id);
         }
         self.group.forget_soft(self.services.config.hash_seed);
@@ -70,6 +74,7 @@ impl Turn<'_> {
         if let Some(instance) = instance {
             match self.group.roster.holder(instance) {
                 None => return Err(GroupError::UnknownMemberId),
+                Some(_) if probe::has(Fault::CoordinatorFencesNobody) => return Ok(()),
                 Some(holder) if **holder != *member => return Err(GroupError::FencedInstanceId),
                 Some(_) => {}
             }

@@ -9,6 +9,7 @@ use super::super::super::turn::Turn;
 use super::super::super::view::{Cause, Trigger};
 use crate::message::classic::{Joined, JoinedMember};
 use crate::message::{GroupError, Reply};
+use crate::probe::{self, Fault, Mark};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use ottla_model::{Generation, Instant, MemberId};
@@ -29,6 +30,7 @@ impl Turn<'_> {
     pub(super) fn prepare(&mut self, triggers: impl IntoIterator<Item = Trigger>) {
         let triggers: Triggers = triggers.into_iter().collect();
         if matches!(self.group.phase, Phase::Completing { .. }) {
+            probe::hit(Mark::CoordinatorOvertookGeneration);
             self.send_syncs_back(GroupError::RebalanceInProgress);
         }
         self.group.roster.forgive_syncs();
@@ -66,7 +68,10 @@ impl Turn<'_> {
                 Phase::Preparing(barrier) => {
                     let delay = self.services.config.initial_rebalance_delay;
                     match barrier.extend(delay) {
-                        Some(more) => self.arm_barrier(more),
+                        Some(more) => {
+                            probe::hit(Mark::CoordinatorExtendedInitial);
+                            self.arm_barrier(more);
+                        }
                         None => self.close(),
                     }
                 }
@@ -82,6 +87,7 @@ impl Turn<'_> {
         self.group.barrier.disarm();
         let absent = self.group.roster.ids_where(|m| !m.is_joining() && m.instance.is_none());
         for id in absent {
+            probe::hit(Mark::CoordinatorDroppedAbsent);
             let trigger = self.trigger(Cause::JoinExpired, &id);
             self.absorb(trigger);
             self.remove_member(&id);
@@ -91,6 +97,7 @@ impl Turn<'_> {
         } else if self.group.roster.elect_joined_leader() {
             self.begin_generation();
         } else {
+            probe::hit(Mark::CoordinatorFoundNobody);
             self.arm_barrier(self.group.roster.rebalance_timeout().max(RETRY_MIN));
         }
     }
@@ -112,6 +119,8 @@ impl Turn<'_> {
             if let Parked::Join { token, .. } = self.unpark(&id) {
                 let joined = self.joined(&id, members.clone());
                 self.reply(token, Reply::Join(Ok(joined)));
+            } else {
+                probe::hit(Mark::CoordinatorKeptAbsentStatic);
             }
             self.group.roster.owe_sync(&id, true);
             if let Some(member) = self.group.roster.member_mut(&id) {
@@ -146,6 +155,7 @@ impl Turn<'_> {
             self.remove_member(id);
         }
         if !late.is_empty() {
+            probe::hit(Mark::CoordinatorDroppedUnsynced);
             self.prepare(triggers);
         }
     }
@@ -212,6 +222,9 @@ impl Turn<'_> {
 /// Generations rise; after the last one there is they begin anew at 1, as no client compares them
 /// for order.
 fn next(generation: Generation) -> Generation {
+    if probe::has(Fault::CoordinatorReusesGenerations) {
+        return Generation(generation.0.max(1));
+    }
     Generation(generation.0.checked_add(1).unwrap_or(1))
 }
 

@@ -3,6 +3,7 @@
 use super::super::super::timers::Due;
 use super::super::super::turn::Turn;
 use super::super::super::view::Cause;
+use crate::probe::{self, Mark};
 use ottla_model::{ConnectionId, Instant, MemberId};
 
 impl Turn<'_> {
@@ -17,6 +18,7 @@ impl Turn<'_> {
         let Some(member) = self.group.roster.member_mut(id) else { return Due::Never };
         let due = member.session.surfaced(queued, now);
         if due == Due::Now && (member.is_new || !member.is_parked()) {
+            probe::hit(Mark::CoordinatorSessionEnded);
             let trigger = self.trigger(Cause::SessionExpired, id);
             self.remove_member(id);
             self.rebalance(trigger);
@@ -34,6 +36,7 @@ impl Turn<'_> {
         let Some(pending) = self.group.roster.pending_mut(id) else { return Due::Never };
         let due = pending.session.surfaced(queued, now);
         if due == Due::Now {
+            probe::hit(Mark::CoordinatorPromiseEnded);
             self.group.roster.break_promise(id);
             self.close_if_complete();
         }
@@ -45,6 +48,7 @@ impl Turn<'_> {
     pub(in super::super::super) fn stranger_gone(&mut self, id: &str, connection: ConnectionId) {
         let member = self.group.roster.member(id);
         if member.is_some_and(|member| member.is_stranger_of(connection)) {
+            probe::hit(Mark::CoordinatorStrangerGone);
             let trigger = self.trigger(Cause::Left, id);
             self.remove_member(id);
             self.rebalance(trigger);

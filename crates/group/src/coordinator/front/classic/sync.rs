@@ -8,6 +8,7 @@ use super::super::super::turn::{Call, Turn};
 use super::super::super::view::Cause;
 use crate::message::classic::{Sync, Synced};
 use crate::message::{Blob, GroupError, Reply};
+use crate::probe::{self, Fault};
 use alloc::sync::Arc;
 
 impl Turn<'_> {
@@ -36,7 +37,8 @@ impl Turn<'_> {
             return Err(GroupError::UnknownMemberId);
         }
         self.validate_member(ask.member, ask.instance)?;
-        if ask.generation != self.group.generation {
+        let takes_any = probe::has(Fault::CoordinatorTakesStaleAssignments);
+        if ask.generation != self.group.generation && !takes_any {
             return Err(GroupError::IllegalGeneration);
         }
         if differs(ask.protocol_type, self.group.protocol_type.as_deref())
@@ -103,6 +105,9 @@ impl Turn<'_> {
                 member.stored = Some(index as u32);
             }
             if let Parked::Sync(token) = self.unpark(&stored.member) {
+                if probe::has(Fault::CoordinatorForgetsFollowers) && *stored.member != *ask.member {
+                    continue;
+                }
                 let synced = self.synced(&stored.member);
                 self.reply(token, Reply::Sync(Ok(synced)));
                 self.renew_session(&stored.member);
