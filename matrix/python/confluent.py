@@ -3,7 +3,7 @@
 import threading
 
 import confluent_kafka
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import common
@@ -65,27 +65,55 @@ def consume(args):
     if args.assignor:
         config["partition.assignment.strategy"] = args.assignor
     consumer = Consumer(config)
+    progress = Progress(consumer, args.topic)
     consumer.subscribe(
         [args.topic],
         on_assign=lambda _, partitions: emit(f"assigned {partition_list(partitions)}"),
-        on_revoke=lambda _, partitions: emit(f"revoked {partition_list(partitions)}"),
+        on_revoke=lambda _, partitions: progress.revoke(partitions),
+        on_lost=lambda _, partitions: progress.lose(partitions),
     )
     while not stopping.is_set():
-        messages = consumer.consume(500, timeout=0.1)
-        if messages:
-            handle(consumer, messages)
+        progress.take(consumer.consume(500, timeout=0.1))
     consumer.close()
     emit("closed")
 
 
-def handle(consumer, messages):
-    failed = [m.error() for m in messages if m.error()]
-    read = [m for m in messages if not m.error()]
-    emit(*(f"error {error}" for error in failed))
-    emit(*(common.record_line(m.partition(), m.offset(), m.key(), m.value()) for m in read))
-    if read:
-        consumer.commit(asynchronous=False)
-        emit(f"committed {offset_list({m.partition(): m.offset() + 1 for m in read})}")
+class Progress:
+    """What was read and is not yet committed. A cooperative consumer reads on while its group
+    rebalances, so a commit may fail and must then be made before the partition goes."""
+
+    def __init__(self, consumer, topic):
+        self.consumer = consumer
+        self.topic = topic
+        self.uncommitted = {}
+
+    def take(self, messages):
+        emit(*(f"error {m.error()}" for m in messages if m.error()))
+        read = [m for m in messages if not m.error()]
+        emit(*(common.record_line(m.partition(), m.offset(), m.key(), m.value()) for m in read))
+        self.uncommitted |= {m.partition(): m.offset() + 1 for m in read}
+        self.commit()
+
+    def commit(self):
+        if not self.uncommitted:
+            return
+        offsets = [TopicPartition(self.topic, p, o) for p, o in self.uncommitted.items()]
+        try:
+            self.consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as failure:
+            emit(f"error commit: {failure}")
+        else:
+            emit(f"committed {offset_list(self.uncommitted)}")
+            self.uncommitted.clear()
+
+    def revoke(self, partitions):
+        self.commit()
+        self.lose(partitions)
+
+    def lose(self, partitions):
+        for partition in partitions:
+            self.uncommitted.pop(partition.partition, None)
+        emit(f"revoked {partition_list(partitions)}")
 
 
 if __name__ == "__main__":

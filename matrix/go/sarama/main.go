@@ -78,6 +78,8 @@ func consume(ctx context.Context, args matrix.Args) error {
 	config.Consumer.Group.Rebalance.Timeout = args.SessionTimeout
 	config.Consumer.Group.Heartbeat.Interval = 500 * time.Millisecond
 	config.Consumer.Group.InstanceId = args.InstanceID
+	// Commits wait behind fetches on the one connection.
+	config.Consumer.MaxWaitTime = 100 * time.Millisecond
 	config.Consumer.Return.Errors = true
 	if strategy, known := strategies[args.Assignor]; known {
 		config.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{strategy()}
@@ -104,14 +106,19 @@ func consume(ctx context.Context, args matrix.Args) error {
 type handler struct {
 	topic string
 	mutex sync.Mutex
+	// What was read and not yet committed, as next offsets.
+	uncommitted map[int]int64
 }
 
 func (h *handler) Setup(session sarama.ConsumerGroupSession) error {
+	h.uncommitted = map[int]int64{}
 	matrix.EmitPartitions("owns", session.Claims()[h.topic])
+	go h.commitNowAndThen(session)
 	return nil
 }
 
 func (h *handler) Cleanup(session sarama.ConsumerGroupSession) error {
+	h.commit(session)
 	matrix.EmitPartitions[int32]("owns", nil)
 	return nil
 }
@@ -154,15 +161,38 @@ func waiting(
 func (h *handler) handle(
 	session sarama.ConsumerGroupSession, messages []*sarama.ConsumerMessage,
 ) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
 	lines := make([]string, 0, len(messages))
 	for _, m := range messages {
 		lines = append(lines, matrix.RecordLine(int(m.Partition), m.Offset, m.Key, m.Value))
 	}
 	matrix.Emit(lines...)
 	last := messages[len(messages)-1]
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
 	session.MarkMessage(last, "")
-	session.Commit()
-	matrix.EmitCommitted(map[int]int64{int(last.Partition): last.Offset + 1})
+	h.uncommitted[int(last.Partition)] = last.Offset + 1
+}
+
+func (h *handler) commitNowAndThen(session sarama.ConsumerGroupSession) {
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			h.commit(session)
+		case <-session.Context().Done():
+			return
+		}
+	}
+}
+
+func (h *handler) commit(session sarama.ConsumerGroupSession) {
+	h.mutex.Lock()
+	committed := h.uncommitted
+	h.uncommitted = map[int]int64{}
+	h.mutex.Unlock()
+	if len(committed) > 0 {
+		session.Commit()
+		matrix.EmitCommitted(committed)
+	}
 }

@@ -18,7 +18,7 @@ pub struct Client {
     /// Codecs it lacks, each with the reason.
     pub lacks: &'static [(&'static str, &'static str)],
     /// Whether its producer can be idempotent.
-    pub idempotent: bool,
+    pub idempotent: Result<(), &'static str>,
     /// Whether a rebalance without a death makes it read nothing twice.
     pub exact_handover: Result<(), &'static str>,
     /// Whether it knows static membership.
@@ -50,7 +50,7 @@ pub const CLIENTS: &[Client] = &[
     Client {
         is_cooperative: NO_COOPERATIVE,
         is_static: NO_STATIC,
-        idempotent: false,
+        idempotent: Err("its producer has no idempotence"),
         ..Client::full("kafka-go", Runtime::Go("kafka-go"))
     },
     Client::full("librdkafka", Runtime::Wheel("confluent.py")),
@@ -65,12 +65,16 @@ pub const CLIENTS: &[Client] = &[
     Client {
         is_cooperative: NO_COOPERATIVE,
         is_static: NO_STATIC,
-        lacks: &[("lz4", "its codec package builds against old Node only")],
+        lacks: &[("lz4", "its codec is a native package that newer Node cannot build")],
         ..Client::full("kafkajs", Runtime::Node("kafkajs.mjs"))
     },
-    Client::full("librdkafka-2.0", Runtime::Debian("confluent.py")),
+    Client {
+        is_cooperative: Err("a commit amid the rebalance makes it lose all (ILLEGAL_GENERATION)"),
+        ..Client::full("librdkafka-2.0", Runtime::Debian("confluent.py"))
+    },
     Client {
         is_cooperative: NO_COOPERATIVE,
+        is_static: Err("sends LeaveGroup when it closes, whatever its instance id"),
         exact_handover: Err("keeps reading while it rebalances"),
         ..Client::full("platformatic", Runtime::Node("platformatic.mjs"))
     },
@@ -83,7 +87,7 @@ impl Client {
             name,
             runtime,
             lacks: &[],
-            idempotent: true,
+            idempotent: Ok(()),
             exact_handover: Ok(()),
             is_static: Ok(()),
             is_cooperative: Ok(()),

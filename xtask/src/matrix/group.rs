@@ -70,7 +70,11 @@ struct Member {
 impl<'a> Group<'a> {
     /// A group without members yet.
     pub fn new(client: &'a Client, place: Place) -> Self {
-        Self { client, place, view: Arc::default(), members: Vec::new() }
+        let mut view = View::default();
+        if client.exact_handover.is_err() {
+            view.ledger.allow_rewinds();
+        }
+        Self { client, place, view: Arc::new(Mutex::new(view)), members: Vec::new() }
     }
 
     /// Starts a member with further arguments and returns its index.
@@ -127,14 +131,13 @@ impl<'a> Group<'a> {
                 return Ok(());
             }
             let ended = view.members.iter().position(|member| member.ended && !member.dismissed);
-            let complaints = complaints(&view);
             drop(view);
             if let Some(index) = ended {
                 let said = tail(&self.members[index].log);
                 return Err(format!("member {index} ended while waiting: {what}\n{said}"));
             }
             if Instant::now() > deadline {
-                return Err(format!("waited {} s: {what}{complaints}", TIMEOUT.as_secs()));
+                return Err(format!("waited {} s: {what}{}", TIMEOUT.as_secs(), self.complaints()));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -143,6 +146,16 @@ impl<'a> Group<'a> {
     /// What the members said so far, held still while the guard lives.
     pub fn view(&self) -> MutexGuard<'_, View> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What each member has and last complained of, to explain a failure.
+    pub fn complaints(&self) -> String {
+        let view = self.view();
+        let lines = view.members.iter().enumerate().map(|(index, member)| {
+            let complaint = member.complaint.as_deref().unwrap_or("nothing wrong");
+            format!("\nmember {index} owns {:?}, says: {complaint}", member.owned)
+        });
+        lines.collect()
     }
 
     fn dismiss(&self, index: usize) {
@@ -183,14 +196,6 @@ impl View {
         let share = PARTITIONS as usize / live.len().max(1);
         owned.len() == PARTITIONS as usize && live.iter().all(|member| member.owned.len() == share)
     }
-}
-
-fn complaints(view: &View) -> String {
-    let lines = view.members.iter().enumerate().map(|(index, member)| {
-        let complaint = member.complaint.as_deref().unwrap_or("nothing wrong");
-        format!("\nmember {index} owns {:?}, says: {complaint}", member.owned)
-    });
-    lines.collect()
 }
 
 /// Takes in a member's output until it ends.

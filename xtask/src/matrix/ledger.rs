@@ -34,6 +34,8 @@ pub struct Ledger {
     floors: BTreeMap<u32, u64>,
     /// Where each consumer stands in each partition since it last got it.
     positions: BTreeMap<(usize, u32), u64>,
+    /// Whether the client may go back at any time, not only where a rebalance made it start anew.
+    rewinds: bool,
     problems: Vec<String>,
 }
 
@@ -44,6 +46,11 @@ struct Entry {
 }
 
 impl Ledger {
+    /// For a client that delivers what it fetched before a rebalance after it, and then goes back.
+    pub fn allow_rewinds(&mut self) {
+        self.rewinds = true;
+    }
+
     /// Consumer number `consumer` read a record.
     pub fn read(&mut self, consumer: usize, read: Read) {
         let Read { partition, offset, number } = read;
@@ -54,6 +61,7 @@ impl Ledger {
         }
         if let Some(last) = self.positions.insert((consumer, partition), offset)
             && offset <= last
+            && !self.rewinds
         {
             let text = format!("consumer {consumer} went from {partition}@{last} to @{offset}");
             self.problems.push(text);

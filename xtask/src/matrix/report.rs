@@ -117,9 +117,9 @@ impl Report {
     }
 
     /// Notes an ability that no step of its own shows.
-    pub fn note(&mut self, step: Step, can: bool, reason: &str) {
-        let cannot = || Outcome::Cannot(reason.into());
-        self.outcome(step, if can { Outcome::Passed } else { cannot() });
+    pub fn note(&mut self, step: Step, can: Result<(), &str>) {
+        let cannot = |reason: &str| Outcome::Cannot(reason.into());
+        self.outcome(step, can.map_or_else(cannot, |()| Outcome::Passed));
     }
 
     /// Notes what came of a step.

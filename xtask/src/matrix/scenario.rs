@@ -3,7 +3,7 @@
 use super::clients::{CODECS, Client};
 use super::group::{Group, PARTITIONS, Place, View};
 use super::ledger::{KEYS, Promise};
-use super::report::{Outcome, Report, Step};
+use super::report::{Report, Step};
 use crate::kafka::process::{create, tail};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub fn run(client: &Client, setting: &Setting, report: &mut Report) {
     for codec in CODECS.iter().copied().filter(|_| ground) {
         run.codec(codec, &mut group, report);
     }
-    report.note(Step::Idempotent, client.idempotent, "its producer has no idempotence");
+    report.note(Step::Idempotent, client.idempotent);
     ground = ground && report.step(Step::Third, || run.third_joins(&mut group));
     ground = ground && report.step(Step::Kill, || run.one_is_killed(&mut group));
     ground = ground && report.step(Step::Leave, || run.one_leaves(&mut group));
@@ -47,9 +47,7 @@ pub fn run(client: &Client, setting: &Setting, report: &mut Report) {
         report.step_if(Step::Static, client.is_static, || run.static_member_returns());
         report.step_if(Step::Cooperative, client.is_cooperative, || run.cooperative_join());
     }
-    if let Err(reason) = client.exact_handover {
-        report.outcome(Step::ExactHandover, Outcome::Cannot(reason.into()));
-    }
+    report.note(Step::ExactHandover, client.exact_handover);
 }
 
 struct Run<'a> {
@@ -105,9 +103,10 @@ impl<'a> Run<'a> {
     fn new_one_resumes(&mut self, group: &mut Group) -> Result<(), String> {
         group.leave(2)?;
         group.view().ledger.raise_floors();
+        let duplicates = group.view().ledger.duplicates();
         self.produce("none", self.burst())?;
         group.start(&[])?;
-        self.all_is_read(group, Promise::ExactlyOnce)?;
+        self.read_since(group, Promise::ExactlyOnce, duplicates)?;
         group.leave(3)
     }
 
@@ -145,15 +144,14 @@ impl<'a> Run<'a> {
         let assignor = ["--assignor", "cooperative-sticky"];
         group.start(&assignor)?;
         group.wait("one member has all partitions", View::is_shared_evenly)?;
-        self.rebalance_under_load(&mut group, Promise::ExactlyOnce, |group| {
-            group.start(&assignor).map(drop)
-        })?;
+        let promise = Promise::ExactlyOnce;
+        self.rebalance_under_load(&mut group, promise, |group| group.start(&assignor).map(drop))?;
         let revoked = group.view().members[0].revoked;
         let moved = PARTITIONS as usize / 2;
         if revoked != moved {
             return Err(format!("{revoked} partitions were revoked where {moved} had to move"));
         }
-        self.rebalance_under_load(&mut group, Promise::ExactlyOnce, |group| group.leave(1))
+        self.rebalance_under_load(&mut group, promise, |group| group.leave(1))
     }
 
     /// Produces while `change` happens to the group and until it has settled again.
@@ -194,11 +192,14 @@ impl<'a> Run<'a> {
             return Err(format!("{} records unread; {problem} {error}", unread(&group.view())));
         }
         group.wait("what was read is committed", |view| view.ledger.is_committed())?;
-        group.view().ledger.verdict(promise, before)
+        let verdict = group.view().ledger.verdict(promise, before);
+        verdict.map_err(|problem| problem + &group.complaints())
     }
 
+    /// What to demand of a rebalance in which nobody dies.
     fn handover(&self) -> Promise {
-        if self.client.exact_handover.is_ok() { Promise::ExactlyOnce } else { Promise::AtLeastOnce }
+        let is_exact = self.client.exact_handover.is_ok();
+        if is_exact { Promise::ExactlyOnce } else { Promise::AtLeastOnce }
     }
 
     fn burst(&self) -> u64 {
@@ -217,7 +218,7 @@ impl<'a> Run<'a> {
         self.next = numbers.end;
         let first = numbers.start.to_string();
         let (records, keys) = (records.to_string(), KEYS.to_string());
-        let idempotent = self.client.idempotent.to_string();
+        let idempotent = self.client.idempotent.is_ok().to_string();
         let call = self.call(&[
             "produce",
             "--first",
