@@ -187,7 +187,9 @@ impl Log {
         let Err(error) = self.active.file.write_at(size, batches) else {
             return Ok(());
         };
-        if is_disk_full(&error) && self.active.file.set_len(size).is_ok() {
+        // Whatever part was written must not come to life at the next start.
+        let undone = self.active.file.set_len(size).is_ok();
+        if is_disk_full(&error) && undone {
             return Err(AppendError::DiskFull(error));
         }
         Err(AppendError::Poisoned(self.poison("write to the segment", &error)))

@@ -7,10 +7,12 @@ use ottla_model::{LeaderEpoch, Now, Offset};
 
 use super::open::{Cut, CutReason, Recovery, remove_segment};
 use super::reader::segment_at;
+use super::sync::sync_segment;
 use super::{Log, State};
 use crate::checkpoint::{self, Checkpoint};
 use crate::error::ChangeError;
 use crate::fs;
+use crate::offsets_file::KeptOffsets;
 use crate::producers::Producers;
 use crate::segment::{Scanner, Segment, names};
 
@@ -30,6 +32,7 @@ impl Log {
             let epoch = LeaderEpoch(epoch.saturating_add(1));
             self.begin_epoch(epoch).map_err(ChangeError::io("write the leader epoch"))?;
             recovery.epoch_raised = Some(epoch);
+            let _ = self.fs.remove(&self.dir.join(names::SYNC_FAILED));
             self.state = State::Online;
         }
         (recovery.start, recovery.end) = (self.start_offset(), self.end_offset());
@@ -66,6 +69,13 @@ impl Log {
         let producers = self.producers_at(&segments[..=at], end, position, now);
         let producers = producers.map_err(ChangeError::io("replay the producers"))?;
         self.drop_checkpoint_past(end).map_err(ChangeError::io("remove the checkpoint"))?;
+        if end < self.kept.log_start {
+            // The batch that holds the start goes: what comes in its place is readable again.
+            let kept = KeptOffsets { log_start: end, ..self.kept };
+            self.write_kept(kept).map_err(ChangeError::io("write the start offset"))?;
+            self.kept = kept;
+            self.shared.set_start(end);
+        }
         let cuts = self
             .cut_files(&segments[..=at], position, end)
             .map_err(ChangeError::io("cut the segments"))?;
@@ -114,22 +124,24 @@ impl Log {
         if let Some(found) = self.read_checkpoint()?.filter(|found| found.recovery <= end) {
             return Ok((found.producers, found.recovery));
         }
-        for segment in segments.iter().rev() {
-            let path = names::path(&self.dir, segment.base, names::SNAPSHOT);
-            let bytes = fs::read_small(&*self.fs, &path, checkpoint::SIZE_MAX)?;
-            if let Some(found) = bytes.and_then(|bytes| Producers::from_snapshot(&bytes)) {
-                return Ok((found, segment.base));
-            }
-        }
-        Ok((Producers::default(), self.start_offset()))
+        // A later snapshot would save reading, but it knows only the last batch of each producer.
+        let first = segments[0].base;
+        let path = names::path(&self.dir, first, names::SNAPSHOT);
+        let bytes = fs::read_small(&*self.fs, &path, checkpoint::SIZE_MAX)?;
+        let found = bytes.and_then(|bytes| Producers::from_snapshot(&bytes));
+        Ok((found.unwrap_or_default(), first))
     }
 
     /// A checkpoint past the cut would be taken for true after a crash: without one, everything
-    /// is checked.
+    /// is checked. Gaps pass for compaction's then, so there must be none of a lost write.
     fn drop_checkpoint_past(&self, end: Offset) -> io::Result<()> {
         if self.read_checkpoint()?.is_none_or(|found| found.recovery <= end) {
             return Ok(());
         }
+        for segment in self.shared.segments().iter() {
+            sync_segment(&*self.fs, &self.dir, segment)?;
+        }
+        self.fs.sync_dir(&self.dir)?;
         self.fs.remove(&self.dir.join(checkpoint::FILE))?;
         self.fs.sync_dir(&self.dir)
     }
@@ -160,7 +172,7 @@ impl Log {
         }
         last.cut(position, self.config.index_interval_bytes)?;
         for segment in stay {
-            segment.file.sync()?;
+            sync_segment(&*self.fs, &self.dir, segment)?;
         }
         self.fs.sync_dir(&self.dir)?;
         self.syncing.cut(stay);

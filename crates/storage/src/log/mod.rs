@@ -229,3 +229,13 @@ impl fmt::Debug for Log {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+impl Log {
+    /// Holds every index entry of every segment against the batches.
+    pub(crate) fn check_indexes(&self) {
+        for segment in self.shared.segments().iter() {
+            segment.check_indexes();
+        }
+    }
+}

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ottla_model::{LeaderEpoch, Now, Offset, TopicId};
 
 use super::reader::Shared;
-use super::sync::Syncing;
+use super::sync::{Syncing, sync_segment};
 use super::{Log, State};
 use crate::checkpoint::{self, Checkpoint};
 use crate::config::{Durability, LogConfig};
@@ -83,6 +83,7 @@ impl Log {
         let listed = enter(&*fs, dir).map_err(failed("list files"))?;
         check_topic(&*fs, dir, topic)?;
         let mut loading = Loading::new(fs, dir, config, now);
+        loading.rewrite = listed.iter().any(|file| file.name == names::SYNC_FAILED);
         loading.load(&listed).map_err(failed("load segments"))?;
         loading.settle().map_err(failed("make the recovered log durable"))?;
         Ok(loading.into_log())
@@ -101,6 +102,12 @@ struct Loading {
     first_checked: usize,
     /// Whether anything differs from what the last checkpoint covers.
     changed: bool,
+    /// Whether a sync had failed before: see [`names::SYNC_FAILED`].
+    rewrite: bool,
+    /// The recovery offset and segment of the checkpoint that was found.
+    checkpointed: (Offset, Offset),
+    /// Where in the first of those segments the checkpoint ends.
+    checked_from: u64,
     next: Offset,
     /// Without a checkpoint of ours the log may be a compacted one of Kafka's, with gaps.
     gaps_allowed: bool,
@@ -121,6 +128,9 @@ impl Loading {
             segments: Vec::new(),
             first_checked: 0,
             changed: false,
+            rewrite: false,
+            checkpointed: (Offset(0), Offset(0)),
+            checked_from: 0,
             next: Offset(0),
             gaps_allowed: false,
             producers: Producers::default(),
@@ -137,8 +147,8 @@ impl Loading {
         self.read_kept()?;
         let epochs_known = self.read_epochs()?;
         let files = Files(&listed);
-        let bases = self.drop_below_start(files.bases())?;
-        let checkpoint = self.read_checkpoint(&bases, &files)?;
+        let checkpoint = self.read_checkpoint(&files)?;
+        let bases = self.drop_below_start(files.bases(), checkpoint.as_ref())?;
         match checkpoint {
             Some(checkpoint) => self.load_from(checkpoint, &bases, &files, &swept.reindex)?,
             None => self.load_all(&bases, &files)?,
@@ -162,8 +172,15 @@ impl Loading {
     }
 
     /// Removes segments that end at or below the log's start: a deletion that a crash cut short.
-    fn drop_below_start(&mut self, mut bases: Vec<Offset>) -> io::Result<Vec<Offset>> {
-        let keep_from = bases.partition_point(|base| *base <= self.kept.log_start);
+    /// The checkpoint's segment stays, from which the rest is told.
+    fn drop_below_start(
+        &mut self,
+        mut bases: Vec<Offset>,
+        checkpoint: Option<&Checkpoint>,
+    ) -> io::Result<Vec<Offset>> {
+        let start = self.kept.log_start;
+        let start = checkpoint.map_or(start, |found| start.min(found.segment));
+        let keep_from = bases.partition_point(|base| *base <= start);
         for base in bases.drain(..keep_from.saturating_sub(1)) {
             remove_segment(&*self.fs, &self.dir, base)?;
         }
@@ -171,14 +188,10 @@ impl Loading {
     }
 
     /// The checkpoint, if the files are those that it was taken of.
-    fn read_checkpoint(
-        &mut self,
-        bases: &[Offset],
-        files: &Files<'_>,
-    ) -> io::Result<Option<Checkpoint>> {
+    fn read_checkpoint(&mut self, files: &Files<'_>) -> io::Result<Option<Checkpoint>> {
         let path = self.dir.join(checkpoint::FILE);
         let Some(bytes) = fs::read_small(&*self.fs, &path, checkpoint::SIZE_MAX)? else {
-            if !bases.is_empty() {
+            if !files.bases().is_empty() {
                 self.recovery.notes.push("there is no checkpoint: all segments are checked".into());
             }
             return Ok(None);
@@ -224,6 +237,8 @@ impl Loading {
             self.segments.push(Arc::new(segment));
         }
         self.first_checked = at;
+        self.checked_from = checkpoint.position;
+        self.checkpointed = (checkpoint.recovery, checkpoint.segment);
         let size = files.size(checkpoint.segment, names::LOG).unwrap_or(0);
         let segment = self.open_checkpointed(&checkpoint)?;
         self.next = checkpoint.recovery;
@@ -393,7 +408,7 @@ impl Loading {
             for segment in std::mem::take(&mut self.segments) {
                 remove_segment(&*self.fs, &self.dir, segment.base)?;
             }
-            self.first_checked = 0;
+            (self.first_checked, self.checked_from) = (0, 0);
             self.changed = true;
             self.create_first(start)?;
         }
@@ -437,12 +452,7 @@ impl Loading {
         let traces_lost = self.epochs.cut_end(self.next);
         self.epochs_changed |= traces_lost;
         self.epochs_changed |= self.epochs.cut_start(self.kept.log_start);
-        if self.changed {
-            for segment in &self.segments[self.first_checked..] {
-                segment.file.sync()?;
-            }
-            self.fs.sync_dir(&self.dir)?;
-        }
+        self.sync_accepted()?;
         let untraced = self.config.durability == Durability::PageCache && newest.is_some();
         if traces_lost || untraced || !self.recovery.cuts.is_empty() {
             let epoch = LeaderEpoch(newest.map_or(0, |epoch| epoch.0).saturating_add(1));
@@ -454,10 +464,33 @@ impl Loading {
         Ok(())
     }
 
+    fn sync_accepted(&mut self) -> io::Result<()> {
+        let accepted = &self.segments[self.first_checked..];
+        if self.rewrite {
+            let mut from = self.checked_from;
+            for segment in accepted {
+                segment.rewrite(std::mem::take(&mut from))?;
+            }
+        }
+        if self.changed || self.rewrite {
+            for segment in accepted {
+                sync_segment(&*self.fs, &self.dir, segment)?;
+            }
+            self.fs.sync_dir(&self.dir)?;
+        }
+        if self.rewrite {
+            self.fs.remove(&self.dir.join(names::SYNC_FAILED))?;
+            let note = "a sync had failed: what followed it was written again";
+            self.recovery.notes.push(note.into());
+        }
+        Ok(())
+    }
+
     fn into_log(self) -> (Log, Recovery) {
         let active = self.segments.last().expect("a log has a segment").clone();
         let shared = Shared::new(self.segments, self.kept.log_start, self.next);
         let checked = if self.changed { self.first_checked } else { usize::MAX };
+        let checkpointed = self.checkpointed;
         let mut log = Log {
             fs: self.fs,
             dir: self.dir,
@@ -468,7 +501,7 @@ impl Loading {
             epochs: self.epochs,
             kept: self.kept,
             state: State::Online,
-            syncing: Syncing::clean(self.next),
+            syncing: Syncing::clean(checkpointed.0, checkpointed.1),
             doomed: Vec::new(),
         };
         let mut recovery = self.recovery;

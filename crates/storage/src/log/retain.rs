@@ -52,9 +52,9 @@ impl Log {
             // The active one has to end before it can go.
             self.roll().map_err(ChangeError::io("begin a segment"))?;
         }
-        // What a restart relies on stays until the next checkpoint.
+        // The segment that a restart begins at stays until the next checkpoint.
         let segments = self.shared.segments();
-        let safe = |at: &usize| segments[at + 1].base <= self.syncing.checkpointed();
+        let safe = |at: &usize| segments[*at].base < self.syncing.checkpointed_in();
         go = (0..go.min(segments.len() - 1)).take_while(safe).count();
         if go == 0 {
             return Ok(Retained::default());

@@ -4,7 +4,7 @@
 //! names, then the checkpoint that relies on both.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ottla_model::Offset;
@@ -13,7 +13,7 @@ use super::{Log, State};
 use crate::checkpoint::{self, Checkpoint};
 use crate::error::Poison;
 use crate::fs::{self, Fs};
-use crate::segment::Segment;
+use crate::segment::{Segment, names};
 
 /// What is written but not synced.
 #[derive(Debug, Default)]
@@ -29,6 +29,8 @@ pub(super) struct Syncing {
     checkpoint_due: bool,
     /// Up to here a restart trusts the log.
     checkpointed: Offset,
+    /// Base offset of the segment that the checkpoint ends in.
+    checkpointed_in: Offset,
 }
 
 /// A sync to run: fdatasync, and what belongs to it. It holds what it needs; the log may be
@@ -47,6 +49,7 @@ pub struct SyncJob {
 #[derive(Debug)]
 struct CheckpointJob {
     recovery: Offset,
+    segment: Offset,
     bytes: Vec<u8>,
     unindexed: Vec<Arc<Segment>>,
 }
@@ -65,6 +68,7 @@ pub struct Synced {
 #[derive(Debug)]
 struct Checkpointed {
     recovery: Offset,
+    segment: Offset,
     unindexed: Vec<Arc<Segment>>,
     written: io::Result<()>,
 }
@@ -98,11 +102,23 @@ impl Log {
         }
         forget(&mut self.syncing.sealed, &synced.sealed);
         self.shared.set_synced(synced.up_to);
-        if let Some(Checkpointed { recovery, unindexed, written: Ok(()) }) = synced.checkpoint {
-            forget(&mut self.syncing.unindexed, &unindexed);
-            self.syncing.checkpointed = recovery;
+        match synced.checkpoint {
+            Some(Checkpointed { recovery, segment, unindexed, written: Ok(()) }) => {
+                forget(&mut self.syncing.unindexed, &unindexed);
+                (self.syncing.checkpointed, self.syncing.checkpointed_in) = (recovery, segment);
+            }
+            Some(_) => self.take_indexes_back(),
+            None => {}
         }
         Ok(synced.up_to)
+    }
+
+    /// What a checkpoint has not vouched for is written again by the next one.
+    fn take_indexes_back(&self) {
+        for segment in self.syncing.unindexed.iter().chain([&self.active]) {
+            // If they cannot be read they are not believed either, when a restart checks them.
+            let _ = segment.take_indexes_back();
+        }
     }
 
     /// Syncs everything and writes the checkpoint, for a restart that has nothing to look at.
@@ -138,7 +154,7 @@ impl Log {
         let checkpoint = self.checkpoint();
         let path = self.dir.join(checkpoint::FILE);
         fs::replace(&*self.fs, &path, &checkpoint.to_bytes())?;
-        self.syncing = Syncing::clean(checkpoint.recovery);
+        self.syncing = Syncing::clean(checkpoint.recovery, checkpoint.segment);
         Ok(())
     }
 
@@ -164,10 +180,14 @@ impl Log {
         // Whether or not it can be written: trying again at once would help nobody.
         self.syncing.bytes_since_checkpoint = 0;
         self.syncing.checkpoint_due = false;
+        for segment in &self.syncing.unindexed {
+            segment.write_indexes().ok()?;
+        }
         self.active.write_indexes().ok()?;
         let checkpoint = self.checkpoint();
         Some(CheckpointJob {
             recovery: checkpoint.recovery,
+            segment: checkpoint.segment,
             bytes: checkpoint.to_bytes(),
             unindexed: self.syncing.unindexed.clone(),
         })
@@ -193,9 +213,10 @@ impl Log {
 }
 
 impl Syncing {
-    /// Nothing is unsynced, and a restart would trust everything up to `checkpointed`.
-    pub(super) fn clean(checkpointed: Offset) -> Self {
-        Self { checkpointed, ..Self::default() }
+    /// Nothing is unsynced, and a restart would trust everything up to `checkpointed`, which
+    /// lies in the segment that begins at `checkpointed_in`.
+    pub(super) fn clean(checkpointed: Offset, checkpointed_in: Offset) -> Self {
+        Self { checkpointed, checkpointed_in, ..Self::default() }
     }
 
     pub(super) fn under_way(&self) -> bool {
@@ -214,8 +235,9 @@ impl Syncing {
         forget(&mut self.unindexed, segments);
     }
 
-    pub(super) fn checkpointed(&self) -> Offset {
-        self.checkpointed
+    /// Segments below this one a restart takes as they are.
+    pub(super) fn checkpointed_in(&self) -> Offset {
+        self.checkpointed_in
     }
 
     pub(super) fn appended(&mut self, bytes: u64) {
@@ -248,10 +270,9 @@ impl SyncJob {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        for segment in &self.sealed {
-            segment.file.sync()?;
+        for segment in self.sealed.iter().chain([&self.active]) {
+            sync_segment(&*self.fs, &self.dir, segment)?;
         }
-        self.active.file.sync()?;
         if self.names { self.fs.sync_dir(&self.dir) } else { Ok(()) }
     }
 
@@ -260,7 +281,8 @@ impl SyncJob {
         let written = indexes.try_for_each(|segment| segment.sync_indexes());
         let path = self.dir.join(checkpoint::FILE);
         let written = written.and_then(|()| fs::replace(&*self.fs, &path, &job.bytes));
-        Checkpointed { recovery: job.recovery, unindexed: job.unindexed.clone(), written }
+        let CheckpointJob { recovery, segment, ref unindexed, .. } = *job;
+        Checkpointed { recovery, segment, unindexed: unindexed.clone(), written }
     }
 }
 
@@ -275,6 +297,14 @@ impl Synced {
     pub fn checkpoint_error(&self) -> Option<&io::Error> {
         self.checkpoint.as_ref().and_then(|done| done.written.as_ref().err())
     }
+}
+
+/// Syncs a segment's batches, and leaves [`names::SYNC_FAILED`] behind if that fails.
+pub(super) fn sync_segment(fs: &dyn Fs, dir: &Path, segment: &Segment) -> io::Result<()> {
+    segment.file.sync().inspect_err(|_| {
+        // It need not survive a power loss, which also takes what it warns of.
+        let _ = fs.open(&dir.join(names::SYNC_FAILED), fs::OpenMode::Create);
+    })
 }
 
 /// Takes `done` off a list of what is left to do. What was deleted meanwhile is not on it.

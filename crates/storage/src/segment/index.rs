@@ -151,6 +151,28 @@ impl<E: Entry> Index<E> {
         file.map_or(Ok(()), |file| file.sync())
     }
 
+    /// Takes every written entry back, to be written again: a failed sync may have lost some.
+    pub(crate) fn take_back(&self) -> io::Result<()> {
+        let mut state = self.state.write();
+        if state.written == 0 {
+            return Ok(());
+        }
+        let file = self.file(&mut state)?;
+        let mut bytes = Vec::new();
+        file.read_at(0, state.written as usize * E::LEN, &mut bytes)?;
+        let mut entries: Vec<E> = bytes.chunks_exact(E::LEN).map(E::read).collect();
+        entries.append(&mut state.tail);
+        (state.written, state.tail) = (0, entries);
+        Ok(())
+    }
+
+    /// Every entry, for tests that hold them against the batches.
+    #[cfg(test)]
+    pub(crate) fn all(&self) -> Vec<E> {
+        self.take_back().unwrap();
+        self.state.read().tail.clone()
+    }
+
     /// The last entry whose key is at most `key`.
     pub(crate) fn floor(&self, key: i64) -> io::Result<Option<E>> {
         let state = self.state.read();

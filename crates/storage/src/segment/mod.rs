@@ -161,6 +161,25 @@ impl Segment {
         self.times.sync()
     }
 
+    /// Has both indexes written again from their beginning: a failed sync may have lost entries.
+    pub(crate) fn take_indexes_back(&self) -> io::Result<()> {
+        self.offsets.take_back()?;
+        self.times.take_back()
+    }
+
+    /// Writes what lies from `position` on once more, unchanged. See [`names::SYNC_FAILED`].
+    pub(crate) fn rewrite(&self, mut position: u64) -> io::Result<()> {
+        let size = self.size();
+        while position < size {
+            let mut bytes = Vec::new();
+            let len = (size - position).min(1 << 20) as usize;
+            self.file.read_at(position, len, &mut bytes)?;
+            self.file.write_at(position, &bytes)?;
+            position += bytes.len().max(1) as u64;
+        }
+        Ok(())
+    }
+
     /// Adopts the index files of a sealed segment as they are; false if they cannot be true.
     pub(crate) fn adopt_sealed(&self, index_size: u64, time_size: u64) -> io::Result<bool> {
         let whole = |size: u64, len: usize| {
@@ -250,4 +269,28 @@ impl Tail {
     /// Of a segment without a batch.
     pub(crate) const EMPTY: Self =
         Self { since_entry: 0, largest: None, first_append: Timestamp(0), last_batch: None };
+}
+
+#[cfg(test)]
+impl Segment {
+    /// Holds every index entry against the batches.
+    pub(crate) fn check_indexes(&self) {
+        let (offsets, times) = (self.offsets.all(), self.times.all());
+        let mut largest = i64::MIN;
+        let (mut found_offsets, mut found_times) = (0, 0);
+        let mut scanner = Scanner::new(&*self.file, 0, self.size()).verifying();
+        while let Some(seen) = scanner.next().unwrap() {
+            let seen = seen.unwrap();
+            let delta = self.delta(seen.header().last_offset()).unwrap();
+            let position = i32::try_from(seen.position).unwrap();
+            found_offsets += usize::from(offsets.contains(&OffsetEntry { delta, position }));
+            if seen.header().max_timestamp().0 > largest {
+                largest = seen.header().max_timestamp().0;
+                found_times +=
+                    usize::from(times.contains(&TimeEntry { timestamp: largest, delta }));
+            }
+        }
+        assert_eq!(found_offsets, offsets.len(), "{offsets:?}");
+        assert_eq!(found_times, times.len(), "{times:?}");
+    }
 }

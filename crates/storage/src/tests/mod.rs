@@ -5,6 +5,7 @@ mod faults;
 mod idempotence;
 mod recovery;
 mod retention;
+mod simulation;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -58,7 +59,7 @@ impl Rig {
     pub(crate) fn on(fs: SimFs, config: LogConfig) -> Self {
         fs::Fs::create_dir(&fs, Path::new("/data")).unwrap();
         let (log, _) = open(&fs, &config, 1_000).unwrap();
-        Self { fs, log, config, now_ms: 1_000, epoch: 0 }
+        Self { fs, log, config, now_ms: 1_000_000, epoch: 0 }
     }
 
     pub(crate) fn now(&self) -> Now {

@@ -1,0 +1,487 @@
+//! Random lives of a log, with power losses, kills, failing and full disks anywhere in them, held
+//! against a model from outside (must-show 4). `OTTLA_SEEDS` sets how many; `OTTLA_SEED` runs one.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use super::*;
+use crate::fs::sim::{Fault, Op, Rng};
+use crate::{CleanupPolicy, State, SyncJob, Synced};
+
+#[test]
+fn nothing_acknowledged_is_lost_and_nothing_invented() {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = match number("OTTLA_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("OTTLA_SEEDS").unwrap_or(SEEDS),
+    };
+    let mut total = Counts::default();
+    let count = seeds.end - seeds.start;
+    for seed in seeds {
+        let life = Life::run(seed);
+        total.add(&life.counts);
+        if seed % 64 == 0 {
+            let again = Life::run(seed);
+            assert_eq!(life.rig.all(), again.rig.all(), "seed {seed} is not deterministic");
+        }
+    }
+    println!("{count} seeds of {STEPS} steps: {total:?}");
+    if count >= SEEDS {
+        total.all_happened();
+    }
+}
+
+const SEEDS: u64 = 400;
+const STEPS: usize = 150;
+
+/// How often what happened, so that a simulation that has gone lame is noticed.
+#[derive(Debug, Default)]
+struct Counts {
+    appends: u64,
+    duplicates: u64,
+    syncs: u64,
+    crashes: u64,
+    cuts: u64,
+    poisonings: u64,
+    disk_full: u64,
+    failed_opens: u64,
+    segments_retained: u64,
+    truncations: u64,
+}
+
+impl Counts {
+    fn each(&mut self) -> [&mut u64; 10] {
+        [
+            &mut self.appends,
+            &mut self.duplicates,
+            &mut self.syncs,
+            &mut self.crashes,
+            &mut self.cuts,
+            &mut self.poisonings,
+            &mut self.disk_full,
+            &mut self.failed_opens,
+            &mut self.segments_retained,
+            &mut self.truncations,
+        ]
+    }
+
+    fn add(&mut self, other: &Self) {
+        let Self {
+            appends,
+            duplicates,
+            syncs,
+            crashes,
+            cuts,
+            poisonings,
+            disk_full,
+            failed_opens,
+            segments_retained,
+            truncations,
+        } = other;
+        let others = [
+            appends,
+            duplicates,
+            syncs,
+            crashes,
+            cuts,
+            poisonings,
+            disk_full,
+            failed_opens,
+            segments_retained,
+            truncations,
+        ];
+        for (sum, more) in self.each().into_iter().zip(others) {
+            *sum += more;
+        }
+    }
+
+    fn all_happened(&mut self) {
+        for (at, count) in self.each().into_iter().enumerate() {
+            assert!(*count > 0, "count {at} is zero");
+        }
+    }
+}
+
+/// A producer as it knows itself.
+#[derive(Default)]
+struct Client {
+    epoch: i16,
+    next: i32,
+    /// First sequence, record count and first offset of what is in the log.
+    batches: VecDeque<(i32, usize, i64)>,
+}
+
+enum Job {
+    Started(SyncJob),
+    Ran(Synced),
+}
+
+struct Life {
+    rng: Rng,
+    rig: Rig,
+    /// Every record appended and not lost; the index is the offset.
+    model: Vec<Seen>,
+    /// What an append that failed may have left: nobody knows until the log is opened again.
+    unknown: Vec<Seen>,
+    acked: i64,
+    start: i64,
+    job: Option<Job>,
+    clients: BTreeMap<i64, Client>,
+    counts: Counts,
+    seed: u64,
+}
+
+/// Says which seed failed, however it failed.
+impl Drop for Life {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("seed {} failed: run it alone with OTTLA_SEED={}", self.seed, self.seed);
+        }
+    }
+}
+
+impl Life {
+    fn run(seed: u64) -> Self {
+        let mut rng = Rng(seed);
+        let config = LogConfig {
+            segment_bytes: 600 + rng.below(3_000),
+            index_interval_bytes: rng.below(600),
+            checkpoint_bytes: rng.below(4_000),
+            segment_ms: Duration::from_millis(2_000 + rng.below(100_000)),
+            retention_bytes: rng.chance(50).then_some(3_000),
+            retention_ms: rng.chance(50).then_some(Duration::from_secs(60)),
+            file_delete_delay_ms: Duration::from_millis(rng.below(5_000)),
+            cleanup_policy: CleanupPolicy::DELETE,
+            ..LogConfig::default()
+        };
+        let rig = Rig::on(SimFs::new(rng.next_u64()), config);
+        let mut life = Self {
+            rng,
+            rig,
+            model: Vec::new(),
+            unknown: Vec::new(),
+            acked: 0,
+            start: 0,
+            job: None,
+            clients: BTreeMap::new(),
+            counts: Counts::default(),
+            seed,
+        };
+        for _ in 0..STEPS {
+            life.step();
+        }
+        life.rig.fs.heal();
+        life.restart();
+        life
+    }
+
+    fn trace(&self, what: &str) {
+        if std::env::var("OTTLA_SEED").is_ok() {
+            println!("{what}: {:?}, acked {}", self.rig.log, self.acked);
+        }
+    }
+
+    fn step(&mut self) {
+        self.rig.now_ms += self.rng.below(500) as i64;
+        match self.rng.below(100) {
+            0..35 => self.append_plain(),
+            35..50 => self.append_idempotent(),
+            50..55 => self.retry(),
+            55..61 => self.start_sync(),
+            61..67 => self.run_sync(),
+            67..73 => self.finish_sync(),
+            73..82 => {
+                self.start_sync();
+                self.run_sync();
+                self.finish_sync();
+            }
+            82..86 => self.inject(),
+            86..89 => self.recover(),
+            89..91 => self.retain(),
+            91..92 => self.delete_records(),
+            92..93 => self.truncate(),
+            93..96 => self.check(),
+            _ => self.restart(),
+        }
+    }
+
+    fn append_plain(&mut self) {
+        let count = 1 + self.rng.below(4) as usize;
+        let text = format!("{}-{}", self.rng.below(1_000_000), "x".repeat(self.size()));
+        let time = self.rig.now_ms - self.rng.below(2_000) as i64;
+        let batch = batch(time, &text, count);
+        self.append(batch);
+    }
+
+    fn size(&mut self) -> usize {
+        if self.rng.chance(10) { self.rng.below(500) as usize } else { self.rng.below(40) as usize }
+    }
+
+    fn append_idempotent(&mut self) {
+        let id = self.rng.below(3) as i64;
+        let count = 1 + self.rng.below(3) as usize;
+        let text = format!("of {id}, {}", self.rng.below(1_000_000));
+        let raise = self.rng.chance(3);
+        let client = self.clients.entry(id).or_default();
+        if raise {
+            *client = Client { epoch: client.epoch + 1, ..Client::default() };
+        }
+        let (epoch, sequence) = (ProducerEpoch(client.epoch), client.next);
+        let batch = batch(self.rig.now_ms, &text, count).producer(ProducerId(id), epoch, sequence);
+        if let Some(first) = self.append(batch) {
+            let client = self.clients.get_mut(&id).unwrap();
+            client.batches.push_back((client.next, count, first));
+            client.next += count as i32;
+        }
+    }
+
+    /// Sends one of a producer's last five batches again: it must be known, wherever it is.
+    fn retry(&mut self) {
+        let id = self.rng.below(3) as i64;
+        let Some(client) = self.clients.get(&id) else { return };
+        let back = 1 + self.rng.below(5) as usize;
+        let Some(at) = client.batches.len().checked_sub(back) else { return };
+        let (sequence, count, first) = client.batches[at];
+        if first < self.start {
+            // Known still, unless a truncation had to learn the producers from what is left.
+            return;
+        }
+        let epoch = ProducerEpoch(client.epoch);
+        let batch = batch(1, "retry", count).producer(ProducerId(id), epoch, sequence);
+        match self.rig.append(batch) {
+            Ok(appended) => {
+                assert!(appended.duplicate, "seed {}: {id}/{sequence} at {first}", self.seed);
+                assert_eq!(appended.first.0, first);
+                self.counts.duplicates += 1;
+            }
+            Err(AppendError::Poisoned(_)) => {}
+            Err(error) => panic!("seed {}: {error}", self.seed),
+        }
+    }
+
+    fn append(&mut self, batch: Builder) -> Option<i64> {
+        let mut bytes = batch.build().unwrap();
+        let context = self.rig.context();
+        let online = self.rig.log.state() == &State::Online;
+        match self.rig.log.append(&mut bytes, context) {
+            Ok(appended) => {
+                assert!(!appended.duplicate, "seed {}", self.seed);
+                assert_eq!(appended.first.0, self.model.len() as i64);
+                self.model.extend(records(&bytes));
+                assert_eq!(appended.last.0 + 1, self.model.len() as i64);
+                self.counts.appends += 1;
+                Some(appended.first.0)
+            }
+            Err(AppendError::DiskFull(_)) => {
+                self.counts.disk_full += 1;
+                self.rig.fs.set_room(None);
+                None
+            }
+            Err(AppendError::Poisoned(_)) if online => {
+                self.unknown = records(&bytes);
+                None
+            }
+            Err(AppendError::Poisoned(_) | AppendError::TooLarge { .. }) => None,
+            Err(error) => panic!("seed {}: {error}", self.seed),
+        }
+    }
+
+    fn start_sync(&mut self) {
+        if self.job.is_none() {
+            self.job = self.rig.log.start_sync().map(Job::Started);
+        }
+    }
+
+    fn run_sync(&mut self) {
+        self.job = match self.job.take() {
+            Some(Job::Started(job)) => Some(Job::Ran(job.run())),
+            other => other,
+        };
+    }
+
+    fn finish_sync(&mut self) {
+        match self.job.take() {
+            Some(Job::Ran(synced)) => match self.rig.log.finish_sync(synced) {
+                Ok(up_to) => {
+                    self.counts.syncs += 1;
+                    self.acked = self.acked.max(up_to.0);
+                    self.trace("synced");
+                }
+                Err(_) => self.counts.poisonings += 1,
+            },
+            other => self.job = other,
+        }
+        assert_eq!(self.rig.log.synced_offset().0, self.acked, "seed {}", self.seed);
+    }
+
+    fn inject(&mut self) {
+        if self.rng.chance(30) {
+            self.rig.fs.set_room(Some(self.rng.below(800)));
+            return;
+        }
+        let ops = [Op::Write, Op::Sync, Op::SyncDir, Op::Create, Op::Rename, Op::SetLen];
+        let op = ops[self.rng.below(ops.len() as u64) as usize];
+        let kind =
+            if self.rng.chance(30) { ErrorKind::StorageFull } else { ErrorKind::PermissionDenied };
+        let after = self.rng.below(4) as u32;
+        let path_suffix = if self.rng.chance(50) { ".log" } else { "" };
+        self.rig.fs.inject(Fault { op, path_suffix, after, kind });
+    }
+
+    fn recover(&mut self) {
+        if self.rig.log.state() == &State::Online {
+            return;
+        }
+        self.run_sync();
+        self.finish_sync();
+        self.trace("recovers");
+        if self.rig.log.recover(self.rig.now()).is_err() {
+            self.rig.fs.heal();
+            self.rig.fs.set_room(None);
+            if self.rng.chance(30) {
+                return self.restart();
+            }
+            self.rig.log.recover(self.rig.now()).unwrap();
+        }
+        self.rig.epoch = self.rig.log.leader_epoch().unwrap().0;
+        assert_eq!(self.rig.log.end_offset().0, self.acked, "seed {}", self.seed);
+        self.lose_past(self.acked);
+        self.check();
+    }
+
+    fn retain(&mut self) {
+        let committed = Offset(self.acked);
+        let Ok(retained) = self.rig.log.retain(self.rig.now(), committed) else { return };
+        self.counts.segments_retained += retained.segments as u64;
+        let start = self.rig.log.start_offset().0;
+        assert!(start >= self.start && start <= self.acked, "seed {}", self.seed);
+        self.start = start;
+        if let Some(removal) = self.rig.log.due_removal(self.rig.now().mono) {
+            let _ = removal.run();
+        }
+    }
+
+    fn delete_records(&mut self) {
+        let span = (self.acked - self.start) as u64;
+        let to = self.start + self.rng.below(span + 1) as i64;
+        if let Ok(start) = self.rig.log.delete_records_before(Offset(to)) {
+            self.start = start.0;
+        }
+    }
+
+    fn truncate(&mut self) {
+        let end = self.rig.log.end_offset().0;
+        let to = end - self.rng.below((end - self.start) as u64 + 1).min(10) as i64;
+        if self.job.is_some() || self.rig.log.state() != &State::Online {
+            return;
+        }
+        // Whatever becomes of it, nobody may count on what lies past it any more.
+        let acked = self.acked;
+        self.acked = self.acked.min(batch_start(&self.rig, to));
+        let done = self.rig.log.truncate_to(Offset(to), self.rig.now());
+        self.start = self.start.min(self.rig.log.start_offset().0);
+        match done {
+            Ok(end) => {
+                self.counts.truncations += 1;
+                let changed = end.0 < self.model.len() as i64;
+                self.lose_past(end.0);
+                self.acked = if changed { end.0 } else { acked };
+                self.check();
+            }
+            Err(_) => {
+                self.acked = self.rig.log.synced_offset().0;
+                self.recover();
+            }
+        }
+    }
+
+    /// Power loss or kill, then opening again, which may itself fail and be cut short.
+    fn restart(&mut self) {
+        self.job = None;
+        self.trace("ends");
+        let poisoned = self.rig.log.state() != &State::Online;
+        let kill = self.rng.chance(30);
+        let epoch = self.rig.log.leader_epoch();
+        self.end_process(kill);
+        let mut survives = kill && !poisoned;
+        while self.rng.chance(20) {
+            self.inject();
+            match open(&self.rig.fs, &self.rig.config, self.rig.now_ms) {
+                Ok((log, _)) => drop(log),
+                Err(_) => self.counts.failed_opens += 1,
+            }
+            let kill = self.rng.chance(50);
+            survives &= kill;
+            self.end_process(kill);
+        }
+        let recovery = self.rig.reopen();
+        self.trace(&format!("opened: {recovery}"));
+        self.counts.crashes += 1;
+        self.counts.cuts += recovery.cuts.len() as u64;
+        let (end, seed) = (self.rig.log.end_offset().0, self.seed);
+        assert!(self.rig.log.leader_epoch() >= epoch, "seed {seed}");
+        assert!(end >= self.acked, "seed {seed}: {} acked, {recovery}", self.acked);
+        if survives {
+            assert_eq!(end, self.model.len() as i64, "seed {seed}: {recovery}");
+        }
+        assert_eq!(self.rig.log.synced_offset().0, end);
+        let start = self.rig.log.start_offset().0;
+        assert!(start >= self.start, "seed {seed}: start {start} below {}", self.start);
+        self.start = start;
+        self.lose_past(end);
+        self.acked = end;
+        self.check();
+    }
+
+    fn end_process(&mut self, kill: bool) {
+        match kill {
+            true => self.rig.fs.kill(),
+            false => self.rig.fs.crash(),
+        }
+        self.rig.fs.heal();
+        self.rig.fs.set_room(None);
+    }
+
+    fn lose_past(&mut self, end: i64) {
+        if end > self.model.len() as i64 {
+            self.model.append(&mut self.unknown);
+        }
+        self.unknown.clear();
+        self.model.truncate(end as usize);
+        for client in self.clients.values_mut() {
+            client.batches.retain(|(_, _, first)| *first < end);
+            if let Some((sequence, count, _)) = client.batches.back() {
+                client.next = sequence + *count as i32;
+            } else {
+                // Nothing of this epoch is left: the client starts another one.
+                *client = Client { epoch: client.epoch + 1, ..Client::default() };
+            }
+        }
+    }
+
+    /// Everything there is to read, by every way there is to find it.
+    fn check(&mut self) {
+        if self.rig.log.state() != &State::Online {
+            return;
+        }
+        let (start, seed) = (self.start, self.seed);
+        let seen = self.rig.all();
+        assert!(seen == self.model[start as usize..], "seed {seed}: {} read", seen.len());
+        for _ in 0..5 {
+            let from = start + self.rng.below(seen.len() as u64 + 1) as i64;
+            assert!(self.rig.from(Offset(from)) == self.model[from as usize..], "seed {seed}");
+        }
+        let time = self.rig.now_ms - self.rng.below(10_000) as i64;
+        let found = self.rig.log.reader().find_by_time(Timestamp(time), 1 << 20).unwrap();
+        let expected = seen.iter().find(|record| record.timestamp >= time);
+        let expected = expected.map(|record| (record.offset, record.timestamp));
+        assert_eq!(found.map(|it| (it.offset.0, it.timestamp.0)), expected, "seed {seed}");
+        self.rig.log.check_indexes();
+    }
+}
+
+fn batch_start(rig: &Rig, offset: i64) -> i64 {
+    let found = rig.read(offset).unwrap_or_default();
+    found.first().map_or(offset, |record| record.offset.min(offset))
+}
