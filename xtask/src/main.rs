@@ -27,6 +27,7 @@ usage: cargo xtask COMMAND
   docs          the pages of docs/ that are made from tables in the code
   test          everything, long parts scaled down and their size printed (about 20 minutes)
   test --full   everything at the sizes the project claims (hours)
+  tools         Kafka's own command-line tools against the broker (or --broker kafka)
   matrix        every Kafka client in use against the broker (or --broker kafka)
   tidy          the rules of CONTRIBUTING.md that a program can check
 ";
@@ -51,6 +52,7 @@ fn run(arguments: &[String]) -> Outcome {
         "codegen" => codegen::run(rest),
         "docs" => docs::run(rest),
         "test" => test::run(rest),
+        "tools" => kafka::tools::run(rest),
         "tidy" => tidy::run(rest),
         _ => Err(format!("no command `{command}`\n\n{USAGE}")),
     }

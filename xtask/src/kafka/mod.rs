@@ -7,6 +7,7 @@ pub mod broker;
 pub mod install;
 pub mod node;
 pub mod process;
+pub mod tools;
 
 use crate::shell::root;
 use install::{Need, installed};

@@ -1,6 +1,7 @@
 //! Programs that run beside us: their output goes to a file, and none outlives its handle.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -78,6 +79,52 @@ impl Background {
 }
 
 impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A running command that ends by itself, with a limit on how long we wait for that.
+pub struct Call {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Call {
+    /// Starts a command that reads `input`; both its outputs go to `log`.
+    pub fn start(mut command: Command, log: &Path, input: &str) -> Result<Self, String> {
+        let output = create(log)?;
+        let errors = output.try_clone().map_err(|error| error.to_string())?;
+        command.stdin(Stdio::piped()).stdout(output).stderr(errors);
+        let mut child = command.spawn().map_err(|error| format!("cannot start: {error}"))?;
+        if let Some(mut pipe) = child.stdin.take() {
+            // A program that does not read its input is free not to.
+            let _ = pipe.write_all(input.as_bytes());
+        }
+        Ok(Self { child, log: log.into() })
+    }
+
+    /// Waits for its end and returns what it printed; the error of a failure carries it too.
+    pub fn wait(mut self, timeout: Duration) -> Result<String, String> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            match self.child.try_wait().map_err(|error| error.to_string())? {
+                Some(status) if status.success() => break,
+                Some(status) => return Err(format!("{status}: {}", tail(&self.log))),
+                None if Instant::now() > deadline => {
+                    let waited = timeout.as_secs();
+                    return Err(format!("still running after {waited} s: {}", tail(&self.log)));
+                }
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+        let bytes = fs::read(&self.log).map_err(|error| error.to_string())?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+impl Drop for Call {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

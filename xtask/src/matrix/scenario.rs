@@ -4,10 +4,9 @@ use super::clients::{CODECS, Client};
 use super::group::{Group, PARTITIONS, Place, View};
 use super::ledger::{KEYS, Promise};
 use super::report::{Report, Step};
-use crate::kafka::process::{create, tail};
+use crate::kafka::process::Call;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long one producer or admin call may take.
@@ -63,7 +62,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn create_topic(&mut self) -> Result<(), String> {
         let partitions = PARTITIONS.to_string();
-        self.call(&["create-topic", "--partitions", &partitions])?.wait()
+        self.call(&["create-topic", "--partitions", &partitions])?.wait(TIMEOUT).map(drop)
     }
 
     /// Two members share an empty topic, so that both will read what comes.
@@ -167,7 +166,7 @@ impl<'a> Run<'a> {
         let (call, numbers) = self.produce_call("none", self.setting.records / 4)?;
         group.wait("somebody reads", |view| view.reads() > reads)?;
         change(group)?;
-        call.wait()?;
+        call.wait(TIMEOUT)?;
         self.produced.push(numbers);
         let deadline = Instant::now() + TIMEOUT;
         while !group.view().is_shared_evenly() && Instant::now() < deadline {
@@ -208,7 +207,7 @@ impl<'a> Run<'a> {
 
     fn produce(&mut self, codec: &str, records: u64) -> Result<(), String> {
         let (call, numbers) = self.produce_call(codec, records)?;
-        call.wait()?;
+        call.wait(TIMEOUT)?;
         self.produced.push(numbers);
         Ok(())
     }
@@ -242,7 +241,7 @@ impl<'a> Run<'a> {
         command.args(["--bootstrap", &self.setting.bootstrap, "--topic", &self.topic]);
         self.calls += 1;
         let name = format!("{}-{:02}-{}.log", self.client.name, self.calls, arguments[0]);
-        Call::start(command, self.setting.logs.join(name))
+        Call::start(command, &self.setting.logs.join(name), "")
     }
 
     fn group(&self, name: &str) -> Group<'a> {
@@ -253,41 +252,5 @@ impl<'a> Run<'a> {
             logs: self.setting.logs.clone(),
         };
         Group::new(self.client, place)
-    }
-}
-
-/// A running command of a client that ends by itself.
-struct Call {
-    child: Child,
-    log: PathBuf,
-}
-
-impl Call {
-    fn start(mut command: Command, log: PathBuf) -> Result<Self, String> {
-        let output = create(&log)?;
-        let errors = output.try_clone().map_err(|error| error.to_string())?;
-        command.stdin(Stdio::null()).stdout(output).stderr(errors);
-        let child = command.spawn().map_err(|error| format!("cannot start: {error}"))?;
-        Ok(Self { child, log })
-    }
-
-    fn wait(mut self) -> Result<(), String> {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            match self.child.try_wait().map_err(|error| error.to_string())? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(format!("{status}: {}", tail(&self.log))),
-                None if Instant::now() > deadline => break,
-                None => std::thread::sleep(Duration::from_millis(10)),
-            }
-        }
-        Err(format!("still running after {} s: {}", TIMEOUT.as_secs(), tail(&self.log)))
-    }
-}
-
-impl Drop for Call {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
