@@ -4,73 +4,18 @@
 //! the last one after a restart. The roster keeps its counts true and hands back whoever was
 //! waiting; it never decides about a rebalance and answers nobody.
 
+mod member;
+mod votes;
+
+pub(super) use member::{Member, Parked, Pending, Supported};
+
 use super::map::{Map, seeded};
-use super::timers::Deadline;
 use super::view::Who;
-use crate::message::classic::Protocol;
-use crate::message::{Blob, Token};
+use crate::message::Token;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 use ottla_model::{ConnectionId, InstanceId, Instant, MemberId};
-
-/// An assignor a member supports, with its metadata for it.
-pub(super) type Supported = (Arc<str>, Blob);
-
-/// One member.
-#[derive(Debug)]
-pub(super) struct Member {
-    /// Its place in the order of joining.
-    pub(super) serial: u32,
-    pub(super) instance: Option<InstanceId>,
-    pub(super) client_id: Arc<str>,
-    pub(super) client_host: Arc<str>,
-    pub(super) session_timeout: Duration,
-    pub(super) rebalance_timeout: Duration,
-    /// Most wanted first, names distinct.
-    pub(super) protocols: Arc<[Supported]>,
-    /// Whether `protocols` came from a record, which keeps only the chosen one.
-    pub(super) restored: bool,
-    /// Whether it has not yet been told of a generation; such a member cannot heartbeat.
-    pub(super) is_new: bool,
-    /// Its place in the last generation's record, if it is part of that generation.
-    pub(super) stored: Option<u32>,
-    /// When it is taken for dead.
-    pub(super) session: Deadline,
-    /// When it last joined, for the journal.
-    pub(super) joined_at: Instant,
-    /// When it last synced, for the journal.
-    pub(super) synced_at: Option<Instant>,
-    parked: Parked,
-    owes_sync: bool,
-}
-
-/// The request of a member that waits for the others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Parked {
-    /// None.
-    #[default]
-    No,
-    /// A join. `stranger` names the connection of a member that was never told its id: should the
-    /// connection close, nobody can speak for that member any more.
-    Join {
-        /// Answers it.
-        token: Token,
-        /// See above.
-        stranger: Option<ConnectionId>,
-    },
-    /// A sync.
-    Sync(Token),
-}
-
-/// An id given out (KIP-394) whose joiner has not come back yet.
-#[derive(Debug)]
-pub(super) struct Pending {
-    pub(super) client_id: Arc<str>,
-    pub(super) client_host: Arc<str>,
-    pub(super) since: Instant,
-    pub(super) session: Deadline,
-}
 
 /// The members of one group.
 #[derive(Debug)]
@@ -377,133 +322,5 @@ impl Roster {
 
     pub(super) fn break_promises(&mut self) {
         self.pending.clear();
-    }
-}
-
-/// Votes for an assignor.
-impl Roster {
-    /// Whether every member supports one of `protocols`.
-    pub(super) fn supports_any(&self, protocols: &[Protocol<'_>]) -> bool {
-        protocols.iter().any(|protocol| self.is_candidate(protocol.name))
-    }
-
-    /// The assignor most members vote for, each for its most wanted one that all support. Among
-    /// equals the eldest member's preference decides.
-    pub(super) fn elect_protocol(&self) -> Option<Arc<str>> {
-        let (_, eldest) = self.members.iter().min_by_key(|(_, member)| member.serial)?;
-        let mut votes: Vec<(&Arc<str>, u32)> = eldest
-            .protocols
-            .iter()
-            .filter(|(name, _)| self.is_candidate(name))
-            .map(|(name, _)| (name, 0))
-            .collect();
-        for member in self.members.values() {
-            let vote = member.protocols.iter().find(|(name, _)| self.is_candidate(name));
-            let slot = vote.and_then(|(name, _)| votes.iter_mut().find(|(n, _)| *n == name));
-            if let Some((_, count)) = slot {
-                *count += 1;
-            }
-        }
-        // `max_by_key` keeps the last of equals, so the preferred one must come last.
-        votes.into_iter().rev().max_by_key(|(_, count)| *count).map(|(name, _)| name.clone())
-    }
-
-    fn is_candidate(&self, name: &str) -> bool {
-        self.support.get(name).is_some_and(|count| *count as usize == self.members.len())
-    }
-}
-
-impl Member {
-    /// A member that has joined nothing yet; its serial is set when it is added.
-    pub(super) fn new(
-        instance: Option<InstanceId>,
-        client_id: Arc<str>,
-        client_host: Arc<str>,
-        session_timeout: Duration,
-        rebalance_timeout: Duration,
-        protocols: Arc<[Supported]>,
-    ) -> Self {
-        Self {
-            serial: 0,
-            instance,
-            client_id,
-            client_host,
-            session_timeout,
-            rebalance_timeout,
-            protocols,
-            restored: false,
-            is_new: false,
-            stored: None,
-            session: Deadline::unarmed(),
-            joined_at: Instant::ZERO,
-            synced_at: None,
-            parked: Parked::No,
-            owes_sync: false,
-        }
-    }
-
-    /// Whether its join is parked.
-    pub(super) fn is_joining(&self) -> bool {
-        matches!(self.parked, Parked::Join { .. })
-    }
-
-    /// Whether its sync is parked.
-    pub(super) fn is_syncing(&self) -> bool {
-        matches!(self.parked, Parked::Sync(_))
-    }
-
-    /// Whether a request of its is parked.
-    pub(super) fn is_parked(&self) -> bool {
-        self.parked != Parked::No
-    }
-
-    /// Whether its join is parked on `connection` and it was never told its id.
-    pub(super) fn is_stranger_of(&self, connection: ConnectionId) -> bool {
-        matches!(self.parked, Parked::Join { stranger: Some(c), .. } if c == connection)
-    }
-
-    /// Whether it has not synced in this generation.
-    pub(super) fn owes_sync(&self) -> bool {
-        self.owes_sync
-    }
-
-    /// Its metadata for one assignor; empty where it does not support it.
-    pub(super) fn metadata(&self, protocol: &str) -> Blob {
-        let found = self.protocols.iter().find(|(name, _)| **name == *protocol);
-        found.map_or_else(Blob::default, |(_, metadata)| metadata.clone())
-    }
-
-    /// Whether it supports exactly these, with the same metadata. Of a member restored from the
-    /// log only one assignor is known, and only that one can differ.
-    pub(super) fn matches(&self, protocols: &[Protocol<'_>]) -> bool {
-        let same = |(name, metadata): &Supported, other: &Protocol<'_>| {
-            **name == *other.name && **metadata == *other.metadata
-        };
-        if self.restored {
-            return self.protocols.iter().all(|own| protocols.iter().any(|p| same(own, p)));
-        }
-        self.protocols.len() == protocols.len()
-            && self.protocols.iter().zip(protocols).all(|(own, other)| same(own, other))
-    }
-
-    /// The member as the journal remembers it.
-    pub(super) fn who(&self, id: &MemberId) -> Who {
-        Who {
-            member: id.clone(),
-            instance: self.instance.clone(),
-            client_id: self.client_id.clone(),
-            client_host: self.client_host.clone(),
-        }
-    }
-
-    /// Bytes of what it sent about itself.
-    pub(super) fn bytes(&self, id: &MemberId) -> usize {
-        let protocols: usize =
-            self.protocols.iter().map(|(name, metadata)| name.len() + metadata.len()).sum();
-        id.len()
-            + self.instance.as_ref().map_or(0, |instance| instance.len())
-            + self.client_id.len()
-            + self.client_host.len()
-            + protocols
     }
 }

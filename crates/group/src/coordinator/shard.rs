@@ -1,5 +1,6 @@
 //! The coordinator of one partition of the offsets topic: its face, and what it may answer when.
 
+mod reign;
 mod requests;
 mod views;
 
@@ -7,11 +8,9 @@ use super::config::Config;
 use super::group::{Group, Marks};
 use super::map::{Map, seeded};
 use super::output::{Append, Index, Outbox, Outgoing};
-use super::record::Record;
 use super::timers::{Deadline, Due, Timer, Timers};
 use super::turn::{Call, Services, Turn};
 use crate::message::{GroupError, Reply, Request, Token};
-use crate::probe::{self, Fault, Mark};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -49,8 +48,8 @@ use ottla_model::{
 /// Append batches in that order, each whole or not at all, fenced by the ownership epoch. Call
 /// [`handle_durable`](Self::handle_durable) when an index and all before it can no longer be
 /// lost. A reply with `after: Some(index)` must not leave before that, and nothing else of the
-/// shard's state may be shown before it either ([`Observed`](super::Observed)). Replies that need not wait have
-/// `None`: a heartbeat waits for its own group's last generation, never for another group's
+/// shard's state may be shown before it either ([`Observed`](super::Observed)). Replies that need
+/// not wait have `None`: a heartbeat waits for its own group's last generation, never for another group's
 /// records nor for any commit. An answer of absence (no such group, no such offset) waits for the
 /// removal.
 ///
@@ -122,7 +121,7 @@ pub struct RecordAt {
     pub appended_at: Timestamp,
 }
 
-/// Making one, and its reign.
+/// Making one.
 impl Shard {
     /// A shard for this partition of the offsets topic, owning nothing yet.
     pub fn new(config: Config, partition: PartitionId) -> Self {
@@ -169,127 +168,6 @@ impl Shard {
             Stage::Loading => Lifecycle::Loading(self.epoch),
             Stage::Active => Lifecycle::Active(self.epoch),
         }
-    }
-
-    /// This shard is ours under `epoch` until `until`. A new epoch begins a reign: everything
-    /// known is forgotten and the log must be replayed. The current epoch renews. A shard whose
-    /// append failed stays silent.
-    pub fn handle_owned(&mut self, epoch: OwnershipEpoch, until: Instant, now: Now) {
-        let now = self.observe(now);
-        if self.stage == Stage::Failed {
-            return;
-        }
-        let begins = self.stage == Stage::Disowned || epoch != self.epoch;
-        if begins {
-            self.forget();
-            self.stage = Stage::Loading;
-            self.epoch = epoch;
-            self.silent_from = until - self.services.config.ownership_margin;
-            self.lapsed = now.mono >= self.silent_from;
-            return;
-        }
-        self.silent_from = until - self.services.config.ownership_margin;
-        if self.lapsed && now.mono < self.silent_from {
-            probe::hit(Mark::CoordinatorRenewedLate);
-            self.lapsed = false;
-            if self.stage == Stage::Active {
-                self.start(now);
-            }
-        }
-    }
-
-    /// This shard is no longer ours: everything is forgotten, parked requests are answered.
-    pub fn handle_disowned(&mut self) {
-        self.forget();
-        if self.stage != Stage::Failed {
-            self.stage = Stage::Disowned;
-        }
-    }
-
-    /// One record of the log, in order, between `handle_owned` and `handle_loaded`. Records that
-    /// come at any other time are ignored.
-    pub fn replay(&mut self, record: Record, at: RecordAt) {
-        // Transactions will need the offset: the later of two commits is the one that counts.
-        let _ = at;
-        if self.stage != Stage::Loading {
-            return;
-        }
-        let seed = self.services.config.hash_seed;
-        if let Some(group) = self.groups.get_mut(&**record.group()) {
-            group.hard.replay(&record);
-            if group.hard.is_void() {
-                self.groups.remove(&**record.group());
-            }
-            return;
-        }
-        let id = record.group().clone();
-        let mut group = Group::new(id.clone(), Marks::default(), seed);
-        group.hard.replay(&record);
-        if !group.hard.is_void() {
-            self.groups.insert(id, group);
-        }
-    }
-
-    /// The log is read to its end. Timers start in full; not to be called before the former
-    /// owner's T.
-    pub fn handle_loaded(&mut self, now: Now) {
-        let now = self.observe(now);
-        if self.stage == Stage::Loading {
-            self.stage = Stage::Active;
-            if !self.lapsed {
-                self.start(now);
-            }
-        }
-    }
-
-    /// An append failed or its outcome is unknown; see the contract above.
-    pub fn handle_append_failed(&mut self) {
-        self.forget();
-        self.stage = Stage::Failed;
-    }
-
-    /// Begins to serve from the hard state alone, with full timers.
-    fn start(&mut self, now: Now) {
-        let interval = self.services.config.offsets_retention_check_interval;
-        let Services { timers, expiry, .. } = &mut self.services;
-        timers.arm(expiry, now.mono, interval, || Timer::OffsetExpiry);
-        self.each_group(now, |turn| turn.restore());
-        if let Some(topics) = self.services.topics.clone() {
-            self.each_group(now, |turn| turn.forget_lost_topics(&topics));
-        }
-    }
-
-    /// Falls silent where ownership has run out: everyone who waits is told, and nothing soft is
-    /// remembered, for others may act from now on.
-    fn observe(&mut self, now: Now) -> Now {
-        self.latest = self.latest.max(now.mono);
-        let owns = matches!(self.stage, Stage::Loading | Stage::Active);
-        let lapses =
-            self.latest >= self.silent_from && !probe::has(Fault::CoordinatorOutlivesOwnership);
-        if owns && !self.lapsed && lapses {
-            self.lapsed = true;
-            self.silence();
-        }
-        Now { mono: self.latest, wall: now.wall }
-    }
-
-    /// Forgets all there is, hard state too, and answers whoever waits.
-    fn forget(&mut self) {
-        self.silence();
-        self.services.outbox.forget_appends();
-        self.groups.clear();
-        self.gone.clear();
-    }
-
-    /// Answers whoever waits and forgets all soft state.
-    fn silence(&mut self) {
-        let now = Now { mono: self.latest, wall: Timestamp::NONE };
-        self.each_group(now, |turn| turn.let_everyone_go());
-        self.services.outbox.refuse_all(GroupError::NotCoordinator);
-        self.services.timers.clear();
-        self.services.expiry = Deadline::unarmed();
-        self.services.strangers.clear();
-        debug_assert_eq!(self.services.parked, 0, "every parked request was answered");
     }
 }
 
@@ -404,7 +282,7 @@ impl Shard {
 
     /// All hard state, as the fewest records that would make it, in order.
     #[cfg(test)]
-    pub(super) fn hard_records(&self) -> Vec<Record> {
+    pub(super) fn hard_records(&self) -> Vec<super::record::Record> {
         let mut groups: Vec<_> = self.groups.values().collect();
         groups.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         groups.into_iter().flat_map(|group| group.hard.records(&group.id)).collect()

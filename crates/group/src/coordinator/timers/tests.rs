@@ -71,7 +71,8 @@ proptest! {
                 }
                 Step::Pass { seconds } => now = now + Duration::from_secs(seconds.into()),
             }
-            let due: Vec<_> = model.iter().filter(|(_, at)| **at <= now).map(|(who, _)| *who).collect();
+            let due = model.iter().filter(|(_, at)| **at <= now);
+            let due: Vec<_> = due.map(|(who, _)| *who).collect();
             model.retain(|_, at| *at > now);
             prop_assert_eq!(fire(&mut timers, &mut slots, now), due);
             let first = model.values().min();
