@@ -14,6 +14,7 @@ mod metrics;
 mod net;
 mod partitions;
 mod server;
+mod shards;
 mod stewards;
 
 pub use net::Listener;

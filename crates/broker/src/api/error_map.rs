@@ -34,6 +34,7 @@ pub(crate) fn produce_error(error: &ProduceError) -> ErrorCode {
             ErrorCode::UnsupportedCompressionType
         }
         ProduceError::Batch(_) => ErrorCode::InvalidRecord,
+        ProduceError::Transactional => ErrorCode::InvalidTxnState,
         ProduceError::TimestampType => ErrorCode::InvalidTimestamp,
         ProduceError::Records(faults) => {
             let timely = |reason| matches!(reason, RecordFaultReason::Timestamp { .. });

@@ -162,10 +162,6 @@ fn append(
     let rules = produce_rules(&topic.settings, now.wall, version >= 7);
     let produced = validate_produced(bytes, &rules, &mut Vec::new())
         .map_err(|error| (produce_error(&error), error.to_string(), faults(&error)))?;
-    if produced.batch.header().attributes().is_transactional() {
-        let message = "transactions are not supported".to_owned();
-        return Err((ErrorCode::InvalidTxnState, message, Vec::new()));
-    }
     let max = produced.max_timestamp;
     let stamped = rules.timestamp_type == TimestampType::LogAppend;
     let (appended, passes) = partition

@@ -126,6 +126,21 @@ impl Partition {
         self.watermark.passes(offset)
     }
 
+    /// The same, for whoever appended when the log had been set back `setbacks` times.
+    pub(crate) fn passes_since(&self, offset: Offset, setbacks: u64) -> Passes {
+        self.watermark.passes_since(offset, setbacks)
+    }
+
+    /// How often the log's end has gone back.
+    pub(crate) fn setbacks(&self) -> u64 {
+        self.watermark.setbacks()
+    }
+
+    /// The offset of the next append.
+    pub(crate) fn end_offset(&self) -> Offset {
+        self.reader.end_offset()
+    }
+
     /// Bytes ever appended that may be seen.
     pub(crate) fn bytes_passed(&self) -> u64 {
         self.bytes_passed.load(Ordering::Acquire)

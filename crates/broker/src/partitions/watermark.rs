@@ -66,8 +66,17 @@ impl Watermark {
 
     /// Completes once the watermark has passed the record at `offset`.
     pub(crate) fn passes(self: &Arc<Self>, offset: Offset) -> Passes {
-        let setbacks = self.setbacks.load(Ordering::Acquire);
+        self.passes_since(offset, self.setbacks())
+    }
+
+    /// The same, for whoever began to count on it when there had been `setbacks` setbacks.
+    pub(super) fn passes_since(self: &Arc<Self>, offset: Offset, setbacks: u64) -> Passes {
         Passes { watermark: Arc::clone(self), offset, setbacks, place: None }
+    }
+
+    /// How often it was set back.
+    pub(super) fn setbacks(&self) -> u64 {
+        self.setbacks.load(Ordering::Acquire)
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

@@ -1,0 +1,405 @@
+//! One shard, its lock, its log, and those who wait for its replies.
+
+use super::delivery::{Asked, Delivery, Reign, Settled};
+use super::load;
+use super::timers::Timers;
+use crate::clock;
+use crate::partitions::{Partition, Passes};
+use ottla_cluster::lease::Grant;
+use ottla_group::coordinator::{Append, Config, Index, Lifecycle, Shard};
+use ottla_group::message::{Ask, Client, GroupError, Reply, Request, Token};
+use ottla_model::{
+    ConnectionId, Instant, Now, Offset, OwnershipEpoch, PartitionId, TopicsView,
+};
+use ottla_records::{BuildError, Builder, Compression, NewRecord};
+use ottla_storage::{AppendError, Origin};
+use ottla_wire::EncodeError;
+use ottla_wire::convert::record;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use thiserror::Error;
+use tokio::sync::oneshot;
+
+/// A shard and its driver.
+pub(crate) struct Cell {
+    id: PartitionId,
+    config: Config,
+    core: Mutex<Core>,
+    timers: Arc<Timers>,
+    reign: Arc<Reign>,
+}
+
+/// What the lock protects.
+struct Core {
+    shard: Shard,
+    owned: Option<Owned>,
+    /// Decisions that were appended, each with the offset of its last record, until they are safe.
+    appended: VecDeque<(Index, Offset)>,
+    parked: HashMap<Token, oneshot::Sender<Settled>>,
+    next_token: u64,
+    view: Arc<TopicsView>,
+    /// Memory is ahead of the log: the shard must be loaded anew.
+    failed: bool,
+    /// Counts the loads begun; a load that was overtaken by another must not be installed.
+    loads: u64,
+    /// How long the last load took.
+    load_took: Duration,
+}
+
+/// The reign, and the log it writes.
+#[derive(Clone)]
+struct Owned {
+    epoch: OwnershipEpoch,
+    until: Instant,
+    partition: Arc<Partition>,
+    /// The log's setbacks when the shard was loaded: one more, and memory is ahead of the log.
+    setbacks: u64,
+    /// After the disk was full, appends are not tried again before this.
+    full_until: Instant,
+}
+
+impl Cell {
+    /// The cell of one partition of the offsets topic, owning nothing.
+    pub(super) fn new(id: PartitionId, config: &Config, timers: Arc<Timers>) -> Self {
+        let core = Core {
+            shard: Shard::new(config.clone(), id),
+            owned: None,
+            appended: VecDeque::new(),
+            parked: HashMap::new(),
+            next_token: 0,
+            view: Arc::default(),
+            failed: false,
+            loads: 0,
+            load_took: Duration::ZERO,
+        };
+        let reign = Arc::default();
+        Self { id, config: config.clone(), core: Mutex::new(core), timers, reign }
+    }
+
+    /// Which one it is.
+    pub(crate) fn id(&self) -> PartitionId {
+        self.id
+    }
+
+    /// Whether the broker has claimed it.
+    pub(super) fn is_owned(&self) -> bool {
+        self.lock().owned.is_some()
+    }
+
+    /// How long the last load of its log took.
+    pub(crate) fn load_took(&self) -> Duration {
+        self.lock().load_took
+    }
+
+    /// Whether it answers.
+    pub(crate) fn is_active(&self) -> bool {
+        matches!(self.lock().shard.lifecycle(), Lifecycle::Active(_))
+    }
+
+    /// Puts a request to the shard.
+    pub(crate) fn ask(
+        self: &Arc<Self>,
+        connection: ConnectionId,
+        client: Client<'_>,
+        fresh: [u8; 16],
+        now: Now,
+        body: Ask<'_>,
+    ) -> Asked {
+        let lost = body.refused(GroupError::NotCoordinator);
+        let mut core = self.enter();
+        if core.is_disk_full(now) && appends(&body) {
+            return Asked::Now(lost.refused(GroupError::StorageError));
+        }
+        core.next_token += 1;
+        let token = Token(core.next_token);
+        core.shard.handle_request(Request { token, connection, client, fresh, now, body });
+        let reign = || Arc::clone(&self.reign);
+        let asked = match core.drain(now, Some(token)) {
+            Some(Settled { reply, after: None }) => Asked::Now(reply),
+            Some(Settled { reply, after: Some(passes) }) => {
+                Asked::Later(Delivery::known((reply, passes), lost, reign()))
+            }
+            None => {
+                let (sender, receiver) = oneshot::channel();
+                core.parked.insert(token, sender);
+                Asked::Later(Delivery::parked(receiver, lost, reign()))
+            }
+        };
+        self.leave(core);
+        asked
+    }
+
+    /// The shard is ours: reads the log into it, on a thread that may wait for the disk.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        grant: Grant,
+        partition: Arc<Partition>,
+        view: Arc<TopicsView>,
+    ) {
+        let mut core = self.lock();
+        let (epoch, until) = (grant.epoch, grant.until);
+        self.reign.set(until);
+        let setbacks = partition.setbacks();
+        let full_until = Instant::ZERO;
+        core.owned = Some(Owned { epoch, until, partition, setbacks, full_until });
+        core.view = view;
+        self.reload(core, Duration::ZERO);
+    }
+
+    /// It stays ours until then.
+    pub(super) fn renew(self: &Arc<Self>, until: Instant) {
+        let mut core = self.enter();
+        if let Some(owned) = &mut core.owned {
+            owned.until = until;
+            self.reign.set(until);
+            let epoch = owned.epoch;
+            self.tell(core, |shard, now| shard.handle_owned(epoch, until, now));
+        }
+    }
+
+    /// There are other topics.
+    pub(super) fn topics_changed(self: &Arc<Self>, view: Arc<TopicsView>) {
+        let mut core = self.enter();
+        core.view = Arc::clone(&view);
+        self.tell(core, |shard, now| shard.handle_topics(view, now));
+    }
+
+    /// A connection is gone.
+    pub(super) fn connection_closed(self: &Arc<Self>, connection: ConnectionId) {
+        self.tell(self.enter(), |shard, now| shard.handle_connection_closed(connection, now));
+    }
+
+    /// A deadline of the shard may have come.
+    pub(super) fn timeout(self: &Arc<Self>) {
+        self.tell(self.enter(), Shard::handle_timeout);
+    }
+
+    /// It is ours no longer.
+    pub(super) fn resign(self: &Arc<Self>) {
+        let mut core = self.lock();
+        core.owned = None;
+        core.loads += 1;
+        self.tell(core, |shard, _| shard.handle_disowned());
+    }
+
+    /// Looks at the shard; what is seen may not be safe yet and says what it waits for.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Shard) -> T) -> T {
+        look(&self.lock().shard)
+    }
+
+    fn tell(self: &Arc<Self>, mut core: MutexGuard<'_, Core>, what: impl FnOnce(&mut Shard, Now)) {
+        let now = clock::now();
+        what(&mut core.shard, now);
+        core.drain(now, None);
+        self.leave(core);
+    }
+
+    /// The lock, with the shard told what has become safe.
+    fn enter(&self) -> MutexGuard<'_, Core> {
+        let mut core = self.lock();
+        core.settle();
+        core
+    }
+
+    /// Leaves the lock: the shard's next deadline is known, and a failed shard is loaded anew.
+    fn leave(self: &Arc<Self>, core: MutexGuard<'_, Core>) {
+        let index = usize::try_from(self.id.0).unwrap_or(usize::MAX);
+        self.timers.set(index, core.shard.poll_timeout());
+        if core.failed {
+            self.reload(core, RELOAD_DELAY);
+        }
+    }
+
+    /// Drops what is in memory and reads the log, after a while.
+    fn reload(self: &Arc<Self>, mut core: MutexGuard<'_, Core>, delay: Duration) {
+        core.loads += 1;
+        core.failed = false;
+        core.appended.clear();
+        // Whoever is still parked here learns it by the sender's end.
+        core.parked.clear();
+        core.shard = Shard::new(self.config.clone(), self.id);
+        let now = clock::now();
+        let Some(owned) = &mut core.owned else { return };
+        owned.setbacks = owned.partition.setbacks();
+        let (owned, number) = (owned.clone(), core.loads);
+        core.shard.handle_owned(owned.epoch, owned.until, now);
+        drop(core);
+        let cell = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            std::thread::sleep(delay);
+            cell.load(&owned, number);
+        });
+    }
+
+    fn load(self: &Arc<Self>, owned: &Owned, number: u64) {
+        let began = clock::mono();
+        let is_current = || self.lock().loads == number;
+        loop {
+            let mut shard = Shard::new(self.config.clone(), self.id);
+            shard.handle_owned(owned.epoch, owned.until, clock::now());
+            match load::load(&mut shard, &owned.partition, &is_current) {
+                Ok(loaded) => {
+                    let took = clock::mono().since(began);
+                    tracing::debug!(shard = %self.id, ?loaded, ?took, "loaded");
+                    return self.install(shard, number, took);
+                }
+                Err(load::LoadError::Overtaken) => return,
+                Err(error) => {
+                    tracing::error!(shard = %self.id, %error, "groups of a shard cannot be loaded");
+                    std::thread::sleep(LOAD_RETRY);
+                }
+            }
+        }
+    }
+
+    fn install(self: &Arc<Self>, shard: Shard, number: u64, took: Duration) {
+        let mut core = self.lock();
+        let Some(until) = core.owned.as_ref().map(|owned| (owned.epoch, owned.until)) else { return };
+        if core.loads != number {
+            return;
+        }
+        core.shard = shard;
+        core.load_took = took;
+        let view = Arc::clone(&core.view);
+        self.tell(core, |shard, now| {
+            shard.handle_owned(until.0, until.1, now);
+            shard.handle_topics(view, now);
+            shard.handle_loaded(now);
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(|poisoned| {
+            // A panic in the middle of a decision: memory cannot be believed, the log can.
+            self.core.clear_poison();
+            let mut core = poisoned.into_inner();
+            core.failed = true;
+            core.shard = Shard::new(self.config.clone(), self.id);
+            core
+        })
+    }
+}
+
+impl Core {
+    /// Tells the shard which of its decisions are safe by now.
+    fn settle(&mut self) {
+        let Some(owned) = &self.owned else { return };
+        if owned.partition.setbacks() != owned.setbacks {
+            self.fail();
+            return;
+        }
+        let safe = owned.partition.high_watermark();
+        let mut durable = None;
+        while let Some((index, offset)) = self.appended.front()
+            && *offset < safe
+        {
+            durable = Some(*index);
+            self.appended.pop_front();
+        }
+        if let Some(index) = durable {
+            self.shard.handle_durable(index);
+        }
+    }
+
+    /// Carries out what the shard has decided; returns the reply to `mine`, if it is among them.
+    fn drain(&mut self, now: Now, mine: Option<Token>) -> Option<Settled> {
+        while let Some(append) = self.shard.poll_append() {
+            if let Err(error) = self.append(&append, now) {
+                tracing::error!(shard = %self.shard.partition(), %error, "cannot append");
+                self.fail();
+            }
+        }
+        let mut own = None;
+        while let Some(outgoing) = self.shard.poll_reply() {
+            let after = outgoing.after.and_then(|index| self.passes(index));
+            let settled = Settled { reply: outgoing.reply, after };
+            if Some(outgoing.token) == mine {
+                own = Some(settled);
+            } else if let Some(sender) = self.parked.remove(&outgoing.token) {
+                // A connection that is gone does not want it.
+                let _ = sender.send(settled);
+            }
+        }
+        while let Some(connection) = self.shard.poll_close() {
+            // Only the register protocol breaks sockets, and no client of it can be here yet.
+            tracing::debug!(%connection, "a shard asks for a connection's end");
+        }
+        own
+    }
+
+    fn append(&mut self, append: &Append, now: Now) -> Result<(), Failure> {
+        let owned = self.owned.as_mut().ok_or(Failure::Disowned)?;
+        let mut batch = Builder::new(Compression::None);
+        for each in &append.records {
+            let record::Encoded { key, value } = record::encode(each)?;
+            batch.append(&NewRecord::new(now.wall, Some(&key), value.as_deref()))?;
+        }
+        let batch = batch.build()?;
+        match owned.partition.append(&batch, now, Origin::Coordinator, |_| {}) {
+            Ok((appended, _)) => {
+                self.appended.push_back((append.index, appended.last));
+                Ok(())
+            }
+            Err(error) => {
+                if let AppendError::DiskFull(_) = error {
+                    owned.full_until = now.mono + DISK_FULL_PAUSE;
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    /// What to wait for until a decision is safe; nothing if it is.
+    fn passes(&self, index: Index) -> Option<Passes> {
+        let owned = self.owned.as_ref()?;
+        let at = self.appended.binary_search_by_key(&index, |(index, _)| *index);
+        // A decision that is no longer in the list was safe when it was taken off.
+        let (_, offset) = self.appended[at.ok()?];
+        let passes = owned.partition.passes_since(offset, owned.setbacks);
+        (passes.outcome() != Some(Ok(()))).then_some(passes)
+    }
+
+    fn fail(&mut self) {
+        self.shard.handle_append_failed();
+        self.failed = true;
+    }
+
+    fn is_disk_full(&self, now: Now) -> bool {
+        self.owned.as_ref().is_some_and(|owned| now.mono < owned.full_until)
+    }
+}
+
+/// Why a decision could not be written down.
+#[derive(Debug, Error)]
+enum Failure {
+    #[error("the shard is not ours")]
+    Disowned,
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error(transparent)]
+    Append(#[from] AppendError),
+}
+
+/// Whether a request may make the shard write.
+fn appends(body: &Ask<'_>) -> bool {
+    match body {
+        Ask::Heartbeat(_) | Ask::FetchOffsets(_) | Ask::Describe(_) | Ask::List(_) => false,
+        Ask::Join(_)
+        | Ask::Sync(_)
+        | Ask::Leave(_)
+        | Ask::Commit(_)
+        | Ask::DeleteOffsets(_)
+        | Ask::DeleteGroup(_) => true,
+    }
+}
+
+/// After a failed append the log is read again after this, so that a failing disk is not made
+/// busier than it is.
+const RELOAD_DELAY: Duration = Duration::from_millis(100);
+/// A log that could not be read is tried again after this.
+const LOAD_RETRY: Duration = Duration::from_secs(1);
+/// While the disk is full, one append is tried this often; reading goes on meanwhile.
+const DISK_FULL_PAUSE: Duration = Duration::from_secs(1);

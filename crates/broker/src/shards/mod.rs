@@ -1,0 +1,137 @@
+//! Drivers of the coordinator shards: one [`Cell`] per partition of the offsets topic.
+//!
+//! A shard is a value; here it gets a lock, a log to append to, a clock and somebody who waits for
+//! its replies. The connection's own task enters the lock, so a heartbeat needs no task hop. What
+//! a group is, this module does not know.
+
+mod cell;
+mod delivery;
+mod load;
+mod timers;
+
+pub(crate) use cell::Cell;
+pub(crate) use delivery::{Asked, Delivery};
+
+use crate::clock;
+use crate::config::Config;
+use crate::partitions::{Partition, Partitions};
+use arc_swap::ArcSwap;
+use ottla_cluster::lease::Grant;
+use ottla_cluster::names::OFFSETS_TOPIC;
+use ottla_cluster::placement::group_partition;
+use ottla_group::coordinator as group;
+use ottla_model::{ConnectionId, Instant, PartitionId, TopicsView};
+use std::sync::Arc;
+use std::time::Duration;
+use timers::Timers;
+
+/// All shards of this broker.
+pub(crate) struct Shards {
+    config: group::Config,
+    cells: ArcSwap<Vec<Arc<Cell>>>,
+    timers: Arc<Timers>,
+}
+
+impl Shards {
+    /// None yet; the offsets topic brings them.
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            config: settings(config),
+            cells: ArcSwap::default(),
+            timers: Arc::default(),
+        }
+    }
+
+    /// Makes cells for an offsets topic of this many partitions, once.
+    pub(crate) fn prepare(&self, partitions: i32) {
+        if self.cells.load().is_empty() {
+            let cell = |index| Cell::new(PartitionId(index), &self.config, Arc::clone(&self.timers));
+            self.cells.store(Arc::new((0..partitions).map(|index| Arc::new(cell(index))).collect()));
+            self.timers.resize(&self.cells.load());
+        }
+    }
+
+    /// Partitions of the offsets topic whose shard is not ours yet.
+    pub(crate) fn unclaimed(&self) -> Vec<PartitionId> {
+        let cells = self.cells.load();
+        cells.iter().filter(|cell| !cell.is_owned()).map(|cell| cell.id()).collect()
+    }
+
+    /// A shard is ours: loads it, on a thread that may wait for the disk.
+    pub(crate) fn begin(&self, grant: Grant, partition: Arc<Partition>, view: &Arc<TopicsView>) {
+        if let Some(cell) = self.cell(grant.partition) {
+            cell.begin(grant, partition, Arc::clone(view));
+        }
+    }
+
+    /// The shards that are ours stay so until `until`.
+    pub(crate) fn renew(&self, until: Instant) {
+        self.each(|cell| cell.renew(until));
+    }
+
+    /// There are other topics.
+    pub(crate) fn topics_changed(&self, view: &Arc<TopicsView>) {
+        self.each(|cell| cell.topics_changed(Arc::clone(view)));
+    }
+
+    /// The broker is shutting down: every parked request is answered, every later one refused.
+    pub(crate) fn resign(&self) {
+        self.each(Cell::resign);
+    }
+
+    /// Tells a shard that holds something for a connection that the connection is gone.
+    pub(crate) fn connection_closed(&self, shard: i32, connection: ConnectionId) {
+        if let Some(cell) = self.cell(PartitionId(shard)) {
+            cell.connection_closed(connection);
+        }
+    }
+
+    /// The shard a group belongs to; `None` while there is no offsets topic.
+    pub(crate) fn of(&self, group: &str) -> Option<Arc<Cell>> {
+        let cells = self.cells.load();
+        let partition = group_partition(group, i32::try_from(cells.len()).ok()?);
+        cells.get(usize::try_from(partition.0).ok()?).cloned()
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Arc<Vec<Arc<Cell>>> {
+        self.cells.load_full()
+    }
+
+    /// Lets time pass in the shards, until the broker stops.
+    pub(crate) async fn keep_time(&self) {
+        loop {
+            let due = self.timers.sleep().await;
+            let cells = self.cells.load_full();
+            due.into_iter().filter_map(|index| cells.get(index)).for_each(|cell| cell.timeout());
+        }
+    }
+
+    fn cell(&self, id: PartitionId) -> Option<Arc<Cell>> {
+        self.cells.load().get(usize::try_from(id.0).ok()?).cloned()
+    }
+
+    fn each(&self, act: impl Fn(&Arc<Cell>)) {
+        self.cells.load().iter().for_each(act);
+    }
+}
+
+/// The offsets partition of a shard, if its log is open here.
+pub(crate) fn log_of(partitions: &Partitions, shard: PartitionId) -> Option<Arc<Partition>> {
+    partitions.by_name(OFFSETS_TOPIC, shard)
+}
+
+fn settings(config: &Config) -> group::Config {
+    group::Config {
+        session_timeout_min: config.group_min_session_timeout,
+        session_timeout_max: config.group_max_session_timeout,
+        initial_rebalance_delay: config.group_initial_rebalance_delay,
+        group_size_max: config.group_max_size,
+        groups_max: config.group_max_per_partition,
+        offset_metadata_bytes_max: config.offset_metadata_max_bytes,
+        offsets_retention: Duration::from_mins(config.offsets_retention_minutes.unsigned_abs().into()),
+        offsets_retention_check_interval: config.offsets_retention_check_interval,
+        hash_seed: clock::mono().as_nanos() ^ u64::from(std::process::id()) << 32,
+        ..group::Config::default()
+    }
+}
