@@ -21,7 +21,7 @@ type Outcome = Result<(), String>;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  bench         side by side with Apache Kafka 4.4: start, perf, rebalance (figures, never a verdict)
+  bench         figures beside Apache Kafka 4.4: start, perf, rebalance
   ci            format, lints, docs, licences, tidy: what every commit must pass
   codegen       the wire codecs from crates/wire/schema (--check: only say if they are stale)
   docs          the pages of docs/ that are made from tables in the code

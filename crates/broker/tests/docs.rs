@@ -28,10 +28,11 @@ fn check(page: &str, expected: &str) {
 fn compatibility() -> String {
     let mut page = String::from(
         "# Compatibility\n\n\
-         Made from the table in `crates/wire/src/api.rs`, which also answers ApiVersions. Reference: \
-         Apache Kafka 4.4.\n\nA request in a version that is not accepted is answered as Kafka does: \
-         ApiVersions with its version 0 and\nUNSUPPORTED_VERSION, anything else with a closed \
-         connection.\n\n## Served\n\n| key | API | accepted | advertised |\n|---|---|---|---|\n",
+         Made from the table in `crates/wire/src/api.rs`, which also answers ApiVersions.\n\
+         Reference: Apache Kafka 4.4.\n\n\
+         A request in a version that is not accepted is answered as Kafka does: ApiVersions with\n\
+         its version 0 and UNSUPPORTED_VERSION, anything else with a closed connection.\n\n\
+         ## Served\n\n| key | API | accepted | advertised |\n|---|---|---|---|\n",
     );
     for api in APIS.iter().filter(|api| api.served) {
         let (accepted, advertised) = (range(api.accepted), range(api.advertised));

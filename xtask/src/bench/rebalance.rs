@@ -1,7 +1,7 @@
 //! Classic groups of real members: how long a rebalance takes, from the act to the last assignment.
 //!
-//! `matrix/python/rebalance.py` holds ten librdkafka consumers of 60 partitions and prints the times
-//! of each scene; Kafka runs with its default initial delay and, apart, with none.
+//! `matrix/python/rebalance.py` holds ten librdkafka consumers of 60 partitions and prints the
+//! times of each scene; Kafka runs with its default initial delay and, apart, with none.
 
 use super::table::Table;
 use crate::Outcome;
