@@ -41,7 +41,8 @@ pub fn answers(bootstrap: &str) -> bool {
         && reply.ends_with(&[0, 0, 0, 7])
 }
 
-fn free_port() -> Result<u16, String> {
+/// A loopback port that was free a moment ago.
+pub fn free_port() -> Result<u16, String> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
     Ok(listener.local_addr().map_err(|error| error.to_string())?.port())
 }

@@ -119,6 +119,22 @@ impl Call {
                 None => std::thread::sleep(Duration::from_millis(10)),
             }
         }
+        self.output()
+    }
+
+    /// What it printed until it ended or the time was over, whichever comes first.
+    pub fn output_within(mut self, time: Duration) -> Result<String, String> {
+        let deadline = Instant::now() + time;
+        while self.child.try_wait().map_err(|error| error.to_string())?.is_none() {
+            if Instant::now() > deadline {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.output()
+    }
+
+    fn output(&self) -> Result<String, String> {
         let bytes = fs::read(&self.log).map_err(|error| error.to_string())?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }

@@ -1,7 +1,11 @@
 //! The clients under test: how each is installed, started, and what it cannot do.
 
+use super::java::{compile, jvm};
+use super::report::Report;
+use super::scenario::{self, Setting};
+use super::{connect, streams};
 use crate::kafka::install::{Missing, Need, apt_get, ensure, in_ci, installed, quiet, text_of};
-use crate::kafka::{self, NEEDS as JAVA, java};
+use crate::kafka::{self, NEEDS as JAVA};
 use crate::shell::root;
 use std::fs;
 use std::path::PathBuf;
@@ -15,6 +19,8 @@ pub struct Client {
     /// As given on the command line and printed in the table.
     pub name: &'static str,
     pub runtime: Runtime,
+    /// The steps it goes through.
+    pub scenario: Scenario,
     /// Codecs it lacks, each with the reason.
     pub lacks: &'static [(&'static str, &'static str)],
     /// Whether its producer can be idempotent.
@@ -26,6 +32,9 @@ pub struct Client {
     /// Whether it knows cooperative rebalances.
     pub is_cooperative: Result<(), &'static str>,
 }
+
+/// Takes a client through its steps against the broker and reports each.
+pub type Scenario = fn(&Client, &Setting, &mut Report);
 
 /// What a client's program runs on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,6 +87,8 @@ pub const CLIENTS: &[Client] = &[
         exact_handover: Err("keeps reading while it rebalances"),
         ..Client::full("platformatic", Runtime::Node("platformatic.mjs"))
     },
+    Client { scenario: connect::run, ..Client::full("connect", Runtime::Java44) },
+    Client { scenario: streams::run, ..Client::full("streams", Runtime::Java44) },
 ];
 
 impl Client {
@@ -86,6 +97,7 @@ impl Client {
         Self {
             name,
             runtime,
+            scenario: scenario::run,
             lacks: &[],
             idempotent: Ok(()),
             exact_handover: Ok(()),
@@ -104,8 +116,8 @@ impl Client {
     pub fn command(&self) -> Command {
         let matrix = root().join("target/matrix");
         match self.runtime {
-            Runtime::Java44 => java_client("4.4", &root().join("target/kafka/libs")),
-            Runtime::Java28 => java_client("2.8", &matrix.join("java/2.8/libs")),
+            Runtime::Java44 => java_client("4.4", "target/kafka/libs"),
+            Runtime::Java28 => java_client("2.8", "target/matrix/java/2.8/libs"),
             Runtime::Wheel(script) => python(matrix.join("python/bin/python"), script),
             Runtime::Debian(script) => python("/usr/bin/python3".into(), script),
             Runtime::Node(script) => node(script),
@@ -135,10 +147,11 @@ impl Runtime {
 
     fn install(self) -> Result<(), String> {
         match self {
-            Self::Java44 => compile_java("4.4", kafka::jars()?),
+            Self::Java44 => compile("4.4", &["matrix/java/Client.java"], &kafka::jars()?),
             Self::Java28 => {
                 let pom = "matrix/java/kafka-2.8/pom.xml";
-                compile_java("2.8", kafka::maven(pom, "target/matrix/java/2.8")?)
+                let libs = kafka::maven(pom, "target/matrix/java/2.8")?;
+                compile("2.8", &["matrix/java/Client.java"], &libs)
             }
             Self::Wheel(_) => install_wheels(),
             Self::Debian(_) => Ok(()),
@@ -148,21 +161,10 @@ impl Runtime {
     }
 }
 
-fn java_client(line: &str, libs: &std::path::Path) -> Command {
-    let classes = root().join(format!("target/matrix/java/{line}/classes"));
-    let mut command = java(&[classes.display().to_string(), format!("{}/*", libs.display())]);
+fn java_client(line: &str, libs: &str) -> Command {
+    let mut command = jvm(line, &root().join(libs));
     command.arg("Client");
     command
-}
-
-fn compile_java(line: &str, libs: PathBuf) -> Result<(), String> {
-    let classes = root().join(format!("target/matrix/java/{line}/classes"));
-    let source = root().join("matrix/java/Client.java");
-    installed(&classes, &[&source], || {
-        let mut javac = Command::new("javac");
-        javac.arg("-d").arg(&classes).arg("-cp").arg(format!("{}/*", libs.display())).arg(&source);
-        quiet(&mut javac)
-    })
 }
 
 fn python(interpreter: PathBuf, script: &str) -> Command {

@@ -4,11 +4,14 @@
 //! is demanded of them is decided here.
 
 mod clients;
+mod connect;
 mod event;
 mod group;
+mod java;
 mod ledger;
 mod report;
 mod scenario;
+mod streams;
 
 use crate::Outcome;
 use crate::kafka::broker::{Broker, Kind};
@@ -84,7 +87,7 @@ fn run_client(client: &Client, setting: &Setting) -> Report {
     }
     let started = Instant::now();
     report.version = client.version().unwrap_or_else(|error| error);
-    scenario::run(client, setting, &mut report);
+    (client.scenario)(client, setting, &mut report);
     report.seconds = started.elapsed().as_secs_f32();
     report
 }

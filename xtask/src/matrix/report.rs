@@ -18,6 +18,8 @@ pub enum Step {
     Static,
     Cooperative,
     ExactHandover,
+    /// A step of a program that is not a plain client.
+    Other(&'static str),
 }
 
 /// The columns in the order of the scenario.
@@ -52,6 +54,7 @@ impl Step {
             Self::Static => "static",
             Self::Cooperative => "coop",
             Self::ExactHandover => "exactly once over a rebalance",
+            Self::Other(title) => title,
         }
     }
 }
@@ -143,6 +146,9 @@ impl Report {
 
     fn remarks(&self) -> impl Iterator<Item = String> {
         self.outcomes.iter().filter_map(|(step, outcome)| match outcome {
+            Outcome::Passed if matches!(step, Step::Other(_)) => {
+                Some(format!("{} ok: {}", self.name, step.title()))
+            }
             Outcome::Passed => None,
             Outcome::Cannot(reason) => {
                 Some(format!("{} cannot: {}: {reason}", self.name, step.title()))
