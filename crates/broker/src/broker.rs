@@ -6,6 +6,7 @@ use crate::fetching;
 use crate::metrics::Metrics;
 use crate::net::{Admission, Complaints, Lifeline, Limits, Listener, Session};
 use crate::partitions::Partitions;
+use crate::shards::Shards;
 use ottla_cluster::Cluster;
 use ottla_model::NodeId;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub(crate) struct Broker {
     pub(crate) cluster: Cluster,
     /// The partitions it leads.
     pub(crate) partitions: Arc<Partitions>,
+    /// The coordinator shards it owns.
+    pub(crate) shards: Arc<Shards>,
     /// Sessions of clients that fetch.
     pub(crate) fetch_sessions: fetching::Sessions,
     /// Fetches that wait for records.
@@ -70,6 +73,7 @@ impl Broker {
             metrics: Metrics::default(),
             cluster,
             partitions,
+            shards: Arc::new(Shards::new(&config)),
             fetch_sessions: fetching::Sessions::new(
                 config.max_incremental_fetch_session_cache_slots,
             ),
@@ -91,6 +95,8 @@ impl Broker {
 
     /// A connection is gone: whoever keeps something for it may forget it.
     pub(crate) fn connection_closed(&self, session: &Session) {
-        let _ = session;
+        for shard in &session.shards {
+            self.shards.connection_closed(*shard, session.id);
+        }
     }
 }

@@ -13,16 +13,15 @@ use crate::net::{Listener, Shutdown};
 use crate::partitions::{Partitions, Syncer, Upkeep};
 use crate::stewards;
 use ottla_cluster::command::Limits;
-use ottla_cluster::lease::Tenure;
 use ottla_cluster::record::{BrokerRecord, ListenerRecord};
 use ottla_cluster::store::embedded::Embedded;
-use ottla_cluster::store::{DirLock, LockError};
+use ottla_cluster::store::{DirLock, LockError, SessionId};
 use ottla_cluster::{Cluster, Driver, JoinError, Setup};
 use ottla_model::NodeId;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -34,7 +33,7 @@ pub struct Server {
     shutdown: Shutdown,
     listeners: JoinSet<()>,
     stewards: JoinSet<()>,
-    tenure: Tenure,
+    session: SessionId,
     syncer: Syncer,
     upkeep: Upkeep,
 }
@@ -91,6 +90,7 @@ impl Server {
         }
         let syncer = Syncer::start().map_err(system("start the sync threads"))?;
         let partitions = Arc::new(Partitions::new(config.clone(), syncer.queue()));
+        let seen = cluster.image();
         stewards::reconcile(&cluster, &partitions).await.map_err(system("open the logs"))?;
         let upkeep =
             Upkeep::start(Arc::clone(&partitions)).map_err(system("start the upkeep thread"))?;
@@ -101,13 +101,18 @@ impl Server {
         let lifeline = shutdown.lifeline();
         let parts = Parts { config, listeners, cluster, partitions, lifeline };
         let broker = Arc::new(Broker::new(parts));
-        stewards.spawn(stewards::follow(Arc::clone(&broker)));
-        stewards.spawn(stewards::keep_session(broker.cluster.clone(), tenure.clone()));
+        let session = tenure.session();
+        let tenure = Arc::new(Mutex::new(tenure));
+        stewards::claim(&broker, &tenure).await;
+        stewards.spawn(stewards::follow(Arc::clone(&broker), Arc::clone(&tenure), seen));
+        stewards.spawn(stewards::keep_session(Arc::clone(&broker), tenure));
+        let shards = Arc::clone(&broker.shards);
+        stewards.spawn(async move { shards.keep_time().await });
         let mut tasks = JoinSet::new();
         for (socket, listener) in sockets {
             tasks.spawn(serve(socket, listener, Arc::clone(&broker), shutdown.lifeline()));
         }
-        Ok(Self { broker, shutdown, listeners: tasks, stewards, tenure, syncer, upkeep })
+        Ok(Self { broker, shutdown, listeners: tasks, stewards, session, syncer, upkeep })
     }
 
     /// Where it listens and what it advertises.
@@ -134,13 +139,14 @@ impl Server {
     /// whether that was done within `shutdown.grace.ms`; what was not is cut.
     pub async fn stop(mut self) -> bool {
         self.shutdown.drain();
+        self.broker.shards.resign();
         let listeners = &mut self.listeners;
         let drained = async { while listeners.join_next().await.is_some() {} };
         let in_time =
             tokio::time::timeout(self.broker.config.shutdown_grace, drained).await.is_ok();
         self.listeners.shutdown().await;
         // Its going is a courtesy to the others; its session would end by itself.
-        let left = self.broker.cluster.leave(self.tenure.session());
+        let left = self.broker.cluster.leave(self.session);
         let _ = tokio::time::timeout(LEAVE_MAX, left).await;
         let Self { broker, syncer, upkeep, mut stewards, .. } = self;
         stewards.shutdown().await;

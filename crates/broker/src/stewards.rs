@@ -3,10 +3,13 @@
 use crate::broker::Broker;
 use crate::clock;
 use crate::partitions::Partitions;
+use crate::shards;
+use ottla_cluster::image::Image;
 use ottla_cluster::lease::Tenure;
+use ottla_cluster::names::OFFSETS_TOPIC;
 use ottla_cluster::{ChangeError, Cluster, Driver};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Runs the cluster's driver until the broker stops.
@@ -16,12 +19,16 @@ pub(crate) async fn drive(driver: Driver) {
     }
 }
 
-/// Renews the broker's session in time.
-pub(crate) async fn keep_session(cluster: Cluster, mut tenure: Tenure) {
+/// Renews the broker's session in time, and with it the reign of its shards.
+pub(crate) async fn keep_session(broker: Arc<Broker>, tenure: Arc<Mutex<Tenure>>) {
     loop {
-        tokio::time::sleep_until(clock::tokio_instant(tenure.renew_at())).await;
-        match cluster.renew(&mut tenure, clock::mono()).await {
-            Ok(()) => {}
+        let mut mine = held(&tenure).clone();
+        tokio::time::sleep_until(clock::tokio_instant(mine.renew_at())).await;
+        match broker.cluster.renew(&mut mine, clock::mono()).await {
+            Ok(()) => {
+                broker.shards.renew(mine.until());
+                *held(&tenure) = mine;
+            }
             Err(ChangeError::Stopped) => return,
             Err(error) => {
                 tracing::error!(%error, "the session could not be renewed");
@@ -31,15 +38,49 @@ pub(crate) async fn keep_session(cluster: Cluster, mut tenure: Tenure) {
     }
 }
 
-/// Carries each new image into the broker: logs, then whoever depends on topics.
-pub(crate) async fn follow(broker: Arc<Broker>) {
-    let mut changes = broker.cluster.changes(&broker.cluster.image());
-    while changes.next().await.is_some() {
+/// Carries each image after `seen` into the broker: logs first, then the shards that write them.
+pub(crate) async fn follow(broker: Arc<Broker>, tenure: Arc<Mutex<Tenure>>, seen: Arc<Image>) {
+    let mut changes = broker.cluster.changes(&seen);
+    while let Some(image) = changes.next().await {
         while let Err(error) = reconcile(&broker.cluster, &broker.partitions).await {
             tracing::error!(%error, "the logs could not be brought in line with the cluster");
             tokio::time::sleep(RETRY).await;
         }
+        broker.shards.topics_changed(image.view());
+        claim(&broker, &tenure).await;
     }
+}
+
+/// Claims the shards whose logs are here, and begins to load them.
+pub(crate) async fn claim(broker: &Broker, tenure: &Mutex<Tenure>) {
+    let image = broker.cluster.image();
+    let Some(topic) = image.topic(OFFSETS_TOPIC) else { return };
+    broker.shards.prepare(topic.partition_count());
+    let mut wanted = broker.shards.unclaimed();
+    wanted.retain(|shard| shards::log_of(&broker.partitions, *shard).is_some());
+    if wanted.is_empty() {
+        return;
+    }
+    let mine = held(tenure).clone();
+    let claimed = match broker.cluster.claim_shards(&mine, wanted).await {
+        Ok(claimed) => claimed,
+        Err(error) => return tracing::error!(%error, "the shards could not be claimed"),
+    };
+    for grant in claimed {
+        match grant {
+            Ok(grant) => {
+                if let Some(log) = shards::log_of(&broker.partitions, grant.partition) {
+                    broker.shards.begin(grant, log, image.view());
+                }
+            }
+            Err(refusal) => tracing::warn!(reason = %refusal.message, "a shard was refused"),
+        }
+    }
+}
+
+fn held(tenure: &Mutex<Tenure>) -> std::sync::MutexGuard<'_, Tenure> {
+    // It is replaced whole.
+    tenure.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes the logs what the newest image wants, and tells the cluster what came of it.

@@ -83,7 +83,8 @@ impl ReplyTo {
         self.encode_into(response, Vec::new())
     }
 
-    fn encode_into<'m>(self, response: &impl Message<'m>, buffer: Vec<u8>) -> Reply {
+    /// Encodes a reply into a buffer that is free.
+    pub(super) fn encode_into<'m>(self, response: &impl Message<'m>, buffer: Vec<u8>) -> Reply {
         let mut out = Output::reusing(buffer);
         frame::write_response(&mut out, self.key, self.version, self.correlation_id, response)?;
         Ok(out)

@@ -3,10 +3,7 @@
 //! [`handle`] is the one place that ties keys to handlers; which keys and versions are served is
 //! the wire crate's table, which ApiVersions and the compatibility page read too.
 
-use super::{
-    Answer, Context, ReplyTo, k00_produce, k01_fetch, k02_list_offsets, k18_api_versions,
-    k22_init_producer_id, k23_offset_for_leader_epoch, k61_describe_producers,
-};
+use super::*;
 use crate::broker::Broker;
 use crate::net::Session;
 use ottla_model::Now;
@@ -117,9 +114,20 @@ fn handle(cx: &mut Context<'_>, reader: &mut Reader<'_>) -> Result<Answer, Cut> 
         Produce => k00_produce::handle,
         Fetch => k01_fetch::handle,
         ListOffsets => k02_list_offsets::handle,
+        OffsetCommit => k08_offset_commit::handle,
+        OffsetFetch => k09_offset_fetch::handle,
+        FindCoordinator => k10_find_coordinator::handle,
+        JoinGroup => k11_join_group::handle,
+        Heartbeat => k12_heartbeat::handle,
+        LeaveGroup => k13_leave_group::handle,
+        SyncGroup => k14_sync_group::handle,
+        DescribeGroups => k15_describe_groups::handle,
+        ListGroups => k16_list_groups::handle,
         ApiVersions => k18_api_versions::handle,
         InitProducerId => k22_init_producer_id::handle,
         OffsetForLeaderEpoch => k23_offset_for_leader_epoch::handle,
+        DeleteGroups => k42_delete_groups::handle,
+        OffsetDelete => k47_offset_delete::handle,
         DescribeProducers => k61_describe_producers::handle,
     }
 }

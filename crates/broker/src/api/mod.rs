@@ -9,14 +9,26 @@
 mod answer;
 mod dispatch;
 mod error_map;
+mod groups;
 mod lookup;
 
 mod k00_produce;
 mod k01_fetch;
 mod k02_list_offsets;
+mod k08_offset_commit;
+mod k09_offset_fetch;
+mod k10_find_coordinator;
+mod k11_join_group;
+mod k12_heartbeat;
+mod k13_leave_group;
+mod k14_sync_group;
+mod k15_describe_groups;
+mod k16_list_groups;
 mod k18_api_versions;
 mod k22_init_producer_id;
 mod k23_offset_for_leader_epoch;
+mod k42_delete_groups;
+mod k47_offset_delete;
 mod k61_describe_producers;
 
 pub(crate) use answer::{Answer, Context, Held, Later, Reply, ReplyTo};

@@ -8,9 +8,7 @@ use crate::partitions::{Partition, Passes};
 use ottla_cluster::lease::Grant;
 use ottla_group::coordinator::{Append, Config, Index, Lifecycle, Shard};
 use ottla_group::message::{Ask, Client, GroupError, Reply, Request, Token};
-use ottla_model::{
-    ConnectionId, Instant, Now, Offset, OwnershipEpoch, PartitionId, TopicsView,
-};
+use ottla_model::{ConnectionId, Instant, Now, Offset, OwnershipEpoch, PartitionId, TopicsView};
 use ottla_records::{BuildError, Builder, Compression, NewRecord};
 use ottla_storage::{AppendError, Origin};
 use ottla_wire::EncodeError;
@@ -19,7 +17,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// A shard and its driver.
 pub(crate) struct Cell {
@@ -28,6 +26,8 @@ pub(crate) struct Cell {
     core: Mutex<Core>,
     timers: Arc<Timers>,
     reign: Arc<Reign>,
+    /// Told when a load is done.
+    installed: Arc<Notify>,
 }
 
 /// What the lock protects.
@@ -61,7 +61,12 @@ struct Owned {
 
 impl Cell {
     /// The cell of one partition of the offsets topic, owning nothing.
-    pub(super) fn new(id: PartitionId, config: &Config, timers: Arc<Timers>) -> Self {
+    pub(super) fn new(
+        id: PartitionId,
+        config: &Config,
+        timers: Arc<Timers>,
+        installed: Arc<Notify>,
+    ) -> Self {
         let core = Core {
             shard: Shard::new(config.clone(), id),
             owned: None,
@@ -74,7 +79,7 @@ impl Cell {
             load_took: Duration::ZERO,
         };
         let reign = Arc::default();
-        Self { id, config: config.clone(), core: Mutex::new(core), timers, reign }
+        Self { id, config: config.clone(), core: Mutex::new(core), timers, reign, installed }
     }
 
     /// Which one it is.
@@ -255,7 +260,9 @@ impl Cell {
 
     fn install(self: &Arc<Self>, shard: Shard, number: u64, took: Duration) {
         let mut core = self.lock();
-        let Some(until) = core.owned.as_ref().map(|owned| (owned.epoch, owned.until)) else { return };
+        let Some(until) = core.owned.as_ref().map(|owned| (owned.epoch, owned.until)) else {
+            return;
+        };
         if core.loads != number {
             return;
         }
@@ -267,6 +274,7 @@ impl Cell {
             shard.handle_topics(view, now);
             shard.handle_loaded(now);
         });
+        self.installed.notify_waiters();
     }
 
     fn lock(&self) -> MutexGuard<'_, Core> {

@@ -16,6 +16,16 @@ pub(crate) enum Asked {
     Later(Delivery),
 }
 
+impl Asked {
+    /// The reply, if it may leave at once.
+    pub(crate) fn now(self) -> Option<Reply> {
+        match self {
+            Self::Now(reply) => Some(reply),
+            Self::Later(_) => None,
+        }
+    }
+}
+
 /// A reply that is waited for.
 pub(crate) struct Delivery {
     state: State,
@@ -81,6 +91,10 @@ impl Delivery {
             None => true,
         };
         // A coordinator that was deposed while it waited must not speak any more.
-        if safe && !self.reign.is_over() { reply } else { reply.refused(GroupError::NotCoordinator) }
+        if safe && !self.reign.is_over() {
+            reply
+        } else {
+            reply.refused(GroupError::NotCoordinator)
+        }
     }
 }

@@ -24,12 +24,14 @@ use ottla_model::{ConnectionId, Instant, PartitionId, TopicsView};
 use std::sync::Arc;
 use std::time::Duration;
 use timers::Timers;
+use tokio::sync::Notify;
 
 /// All shards of this broker.
 pub(crate) struct Shards {
     config: group::Config,
     cells: ArcSwap<Vec<Arc<Cell>>>,
     timers: Arc<Timers>,
+    installed: Arc<Notify>,
 }
 
 impl Shards {
@@ -39,14 +41,19 @@ impl Shards {
             config: settings(config),
             cells: ArcSwap::default(),
             timers: Arc::default(),
+            installed: Arc::default(),
         }
     }
 
     /// Makes cells for an offsets topic of this many partitions, once.
     pub(crate) fn prepare(&self, partitions: i32) {
         if self.cells.load().is_empty() {
-            let cell = |index| Cell::new(PartitionId(index), &self.config, Arc::clone(&self.timers));
-            self.cells.store(Arc::new((0..partitions).map(|index| Arc::new(cell(index))).collect()));
+            let cell = |index| {
+                let (timers, installed) = (Arc::clone(&self.timers), Arc::clone(&self.installed));
+                Cell::new(PartitionId(index), &self.config, timers, installed)
+            };
+            self.cells
+                .store(Arc::new((0..partitions).map(|index| Arc::new(cell(index))).collect()));
             self.timers.resize(&self.cells.load());
         }
     }
@@ -83,6 +90,19 @@ impl Shards {
     pub(crate) fn connection_closed(&self, shard: i32, connection: ConnectionId) {
         if let Some(cell) = self.cell(PartitionId(shard)) {
             cell.connection_closed(connection);
+        }
+    }
+
+    /// Waits until there are shards and all of them answer.
+    pub(crate) async fn ready(&self) {
+        loop {
+            let installed = self.installed.notified();
+            let cells = self.cells.load();
+            if !cells.is_empty() && cells.iter().all(|cell| cell.is_active()) {
+                return;
+            }
+            drop(cells);
+            installed.await;
         }
     }
 
@@ -129,7 +149,9 @@ fn settings(config: &Config) -> group::Config {
         group_size_max: config.group_max_size,
         groups_max: config.group_max_per_partition,
         offset_metadata_bytes_max: config.offset_metadata_max_bytes,
-        offsets_retention: Duration::from_mins(config.offsets_retention_minutes.unsigned_abs().into()),
+        offsets_retention: Duration::from_mins(
+            config.offsets_retention_minutes.unsigned_abs().into(),
+        ),
         offsets_retention_check_interval: config.offsets_retention_check_interval,
         hash_seed: clock::mono().as_nanos() ^ u64::from(std::process::id()) << 32,
         ..group::Config::default()

@@ -4,7 +4,7 @@ use super::Cell;
 use crate::clock;
 use ottla_model::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, RwLock, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::Notify;
 
 /// Each shard's next deadline, and whoever sleeps until the first of them.
@@ -30,7 +30,8 @@ impl Timers {
         let Some(slot) = deadlines.get(shard) else { return };
         // Both orders are total, so either the sleeper sees the new deadline before it sleeps, or
         // it is seen here that it would wake too late.
-        if slot.swap(nanos, Ordering::SeqCst) != nanos && nanos < self.wakes.load(Ordering::SeqCst) {
+        if slot.swap(nanos, Ordering::SeqCst) != nanos && nanos < self.wakes.load(Ordering::SeqCst)
+        {
             self.earlier.notify_one();
         }
     }
