@@ -14,7 +14,8 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 /// Which broker a command tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Ours, built in release mode (`OTTLA_BIN` names a binary to use instead).
+    /// Ours, built in release mode (`BROKER_BIN` names a binary to use instead; every
+    /// `OTTLA_*` variable is a setting of the broker).
     Ottla,
     /// Apache Kafka 4.4, to tell a client's own faults from ours.
     Kafka,
@@ -96,9 +97,9 @@ fn start_ottla(
     Ok((process, bootstrap))
 }
 
-/// The binary to test: built here unless `OTTLA_BIN` names one.
+/// The binary to test: built here unless `BROKER_BIN` names one.
 fn ottla_binary() -> Result<PathBuf, String> {
-    if let Some(path) = std::env::var_os("OTTLA_BIN") {
+    if let Some(path) = std::env::var_os("BROKER_BIN") {
         return Ok(path.into());
     }
     cargo(&["build", "--release", "--quiet", "--bin", "ottla"])?;

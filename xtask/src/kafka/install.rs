@@ -3,6 +3,7 @@
 //! On a newcomer's machine a missing toolchain is a reason to skip; in CI it is installed or fatal.
 
 use super::process::create;
+use crate::shell::root;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
@@ -80,6 +81,7 @@ pub fn installed(
         return Ok(());
     }
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    println!("  installing into {}", folder.strip_prefix(root()).unwrap_or(folder).display());
     install()?;
     let written = create(&stamp)?.write_all(&wanted);
     written.map_err(|error| format!("{}: {error}", stamp.display()))

@@ -10,7 +10,8 @@ pub mod process;
 pub mod tools;
 
 use crate::shell::root;
-use install::{Need, installed};
+use install::{Need, installed, quiet};
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -32,10 +33,13 @@ pub fn jars() -> Result<PathBuf, String> {
 pub fn maven(pom: &str, target: &str) -> Result<PathBuf, String> {
     let libs = root().join(target).join("libs");
     installed(&root().join(target), &[&root().join(pom)], || {
+        // Jars of another version would shadow the ones wanted.
+        let _ = fs::remove_dir_all(&libs);
         let mut command = Command::new("mvn");
-        command.args(["--quiet", "--batch-mode", "dependency:copy-dependencies", "--file", pom]);
+        command.args(["--quiet", "--batch-mode", "-Dstyle.color=never", "--file", pom]);
+        command.arg("dependency:copy-dependencies");
         command.arg(format!("-DoutputDirectory={}", libs.display())).current_dir(root());
-        crate::shell::run(command)
+        quiet(&mut command)
     })?;
     Ok(libs)
 }
