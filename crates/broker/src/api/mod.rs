@@ -7,14 +7,17 @@
 //! below; this module translates.
 
 mod answer;
+mod config_source;
 mod dispatch;
 mod error_map;
 mod groups;
 mod lookup;
+mod topology;
 
 mod k00_produce;
 mod k01_fetch;
 mod k02_list_offsets;
+mod k03_metadata;
 mod k08_offset_commit;
 mod k09_offset_fetch;
 mod k10_find_coordinator;
@@ -25,8 +28,11 @@ mod k14_sync_group;
 mod k15_describe_groups;
 mod k16_list_groups;
 mod k18_api_versions;
+mod k19_create_topics;
+mod k20_delete_topics;
 mod k22_init_producer_id;
 mod k23_offset_for_leader_epoch;
+mod k37_create_partitions;
 mod k42_delete_groups;
 mod k47_offset_delete;
 mod k61_describe_producers;

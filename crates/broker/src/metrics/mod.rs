@@ -51,9 +51,14 @@ pub(crate) struct Errors(Mutex<BTreeMap<(i16, i16), u64>>);
 impl Errors {
     /// One more; [`ErrorCode::None`] is none.
     pub(crate) fn count(&self, key: ApiKey, code: ErrorCode) {
-        if code.is_error() {
+        self.count_number(key, code.number());
+    }
+
+    /// One more of the code with this number; 0 is none.
+    pub(crate) fn count_number(&self, key: ApiKey, code: i16) {
+        if code != ErrorCode::None.number() {
             let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            *counts.entry((key.number(), code.number())).or_default() += 1;
+            *counts.entry((key.number(), code)).or_default() += 1;
         }
     }
 
