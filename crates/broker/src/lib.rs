@@ -10,6 +10,7 @@ mod clock;
 pub mod config;
 mod entropy;
 mod fetching;
+mod http;
 mod metrics;
 mod net;
 mod partitions;

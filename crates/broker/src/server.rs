@@ -8,6 +8,7 @@ use crate::broker::{Broker, Parts};
 use crate::clock;
 use crate::config::{Config, ConfigError, HostPort, ListenerSpec};
 use crate::entropy;
+use crate::http;
 use crate::net::listener::{bind, serve};
 use crate::net::{Listener, Shutdown};
 use crate::partitions::{Partitions, Syncer, Upkeep};
@@ -34,6 +35,7 @@ pub struct Server {
     listeners: JoinSet<()>,
     stewards: JoinSet<()>,
     session: SessionId,
+    http: Option<SocketAddr>,
     syncer: Syncer,
     upkeep: Upkeep,
 }
@@ -88,6 +90,7 @@ impl Server {
         for spec in specs {
             sockets.push(open(spec).await?);
         }
+        let http = open_http(&config).await?;
         let syncer = Syncer::start().map_err(system("start the sync threads"))?;
         let partitions = Arc::new(Partitions::new(config.clone(), syncer.queue()));
         let seen = cluster.image();
@@ -109,10 +112,23 @@ impl Server {
         let shards = Arc::clone(&broker.shards);
         stewards.spawn(async move { shards.keep_time().await });
         let mut tasks = JoinSet::new();
+        let (http, address) = http.unzip();
+        if let Some(socket) = http {
+            tasks.spawn(http::serve(socket, Arc::clone(&broker), shutdown.lifeline()));
+        }
         for (socket, listener) in sockets {
             tasks.spawn(serve(socket, listener, Arc::clone(&broker), shutdown.lifeline()));
         }
-        Ok(Self { broker, shutdown, listeners: tasks, stewards, session, syncer, upkeep })
+        Ok(Self {
+            broker,
+            shutdown,
+            listeners: tasks,
+            stewards,
+            session,
+            http: address,
+            syncer,
+            upkeep,
+        })
     }
 
     /// Where it listens and what it advertises.
@@ -132,7 +148,7 @@ impl Server {
 
     /// Where it serves metrics and health, if anywhere.
     pub fn http_address(&self) -> Option<SocketAddr> {
-        None
+        self.http
     }
 
     /// Stops: accepts nobody any more, answers what is in flight, closes everything. Returns
@@ -198,6 +214,17 @@ async fn open(spec: ListenerSpec) -> Result<(TcpListener, Arc<Listener>), StartE
         advertised_port,
     };
     Ok((socket, Arc::new(listener)))
+}
+
+async fn open_http(config: &Config) -> Result<Option<(TcpListener, SocketAddr)>, StartError> {
+    if config.http_listen.is_empty() {
+        return Ok(None);
+    }
+    let HostPort { host, port } = config.http_listen.parse().map_err(ConfigError::BadListener)?;
+    let failed = |error| StartError::Bind { host: host.clone(), port, error };
+    let socket = bind(&host, port).await.map_err(failed)?;
+    let address = socket.local_addr().map_err(failed)?;
+    Ok(Some((socket, address)))
 }
 
 /// What a host that means "every address" advertises: this machine, as it sees itself.

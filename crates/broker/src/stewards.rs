@@ -22,7 +22,7 @@ pub(crate) async fn drive(driver: Driver) {
 /// Renews the broker's session in time, and with it the reign of its shards.
 pub(crate) async fn keep_session(broker: Arc<Broker>, tenure: Arc<Mutex<Tenure>>) {
     loop {
-        let mut mine = held(&tenure).clone();
+        let mut mine = *held(&tenure);
         tokio::time::sleep_until(clock::tokio_instant(mine.renew_at())).await;
         match broker.cluster.renew(&mut mine, clock::mono()).await {
             Ok(()) => {
@@ -46,6 +46,9 @@ pub(crate) async fn follow(broker: Arc<Broker>, tenure: Arc<Mutex<Tenure>>, seen
             tracing::error!(%error, "the logs could not be brought in line with the cluster");
             tokio::time::sleep(RETRY).await;
         }
+        if broker.lifeline.is_draining() {
+            return;
+        }
         broker.shards.topics_changed(image.view());
         claim(&broker, &tenure).await;
     }
@@ -61,7 +64,7 @@ pub(crate) async fn claim(broker: &Broker, tenure: &Mutex<Tenure>) {
     if wanted.is_empty() {
         return;
     }
-    let mine = held(tenure).clone();
+    let mine = *held(tenure);
     let claimed = match broker.cluster.claim_shards(&mine, wanted).await {
         Ok(claimed) => claimed,
         Err(error) => return tracing::error!(%error, "the shards could not be claimed"),

@@ -1,21 +1,36 @@
 //! What the APIs of groups share: putting questions to the groups' shards and answering with what
 //! comes back, at once or later.
 
-use super::{Answer, Context, ReplyTo};
+use super::{Answer, Context, Held, ReplyTo};
 use crate::broker::Broker;
 use crate::entropy;
-use crate::shards::Asked;
+use crate::shards::{Asked, Cell};
 use ottla_group::message::{Ask, Client, GroupError, Reply};
 use ottla_wire::ApiKey;
 use ottla_wire::convert::code;
 use std::sync::Arc;
 
+/// A question that was put to a shard.
+pub(super) struct Question {
+    asked: Asked,
+    /// The shard; none where there was nobody to ask.
+    shard: Option<Arc<Cell>>,
+}
+
 /// Puts a question to the shard of `group`.
-pub(super) fn ask(cx: &mut Context<'_>, group: &str, body: Ask<'_>) -> Asked {
-    let Some(shard) = cx.broker.shards.of(group) else {
+pub(super) fn ask(cx: &mut Context<'_>, group: &str, body: Ask<'_>) -> Question {
+    match cx.broker.shards.of(group) {
+        Some(shard) => ask_shard(cx, shard, body),
         // Without an offsets topic nobody coordinates; whoever looks for the coordinator makes it.
-        return Asked::Now(body.refused(GroupError::NotCoordinator));
-    };
+        None => {
+            let asked = Asked::Now(body.refused(GroupError::NotCoordinator));
+            Question { asked, shard: None }
+        }
+    }
+}
+
+/// Puts a question to a shard.
+pub(super) fn ask_shard(cx: &mut Context<'_>, shard: Arc<Cell>, body: Ask<'_>) -> Question {
     let fresh = match &body {
         Ask::Join(_) => {
             cx.session.shards.insert(shard.id().0);
@@ -25,39 +40,48 @@ pub(super) fn ask(cx: &mut Context<'_>, group: &str, body: Ask<'_>) -> Asked {
         _ => [0; 16],
     };
     let client = Client { id: cx.client_id, host: &cx.session.host };
-    shard.ask(cx.session.id, client, fresh, cx.now, body)
+    let asked = shard.ask(cx.session.id, client, fresh, cx.now, body);
+    Question { asked, shard: Some(shard) }
 }
 
 /// Answers with one reply; `encode` is given a free buffer.
 pub(super) fn answer(
     cx: &mut Context<'_>,
-    asked: Asked,
+    question: Question,
     encode: impl FnOnce(ReplyTo, Vec<u8>, Reply) -> super::Reply + Send + 'static,
 ) -> Answer {
     let to = cx.to;
-    match asked {
+    let (delivery, held) = match question.asked {
         Asked::Now(reply) => {
             count(cx.broker, to.key, &reply);
-            Answer::Now(encode(to, std::mem::take(cx.scratch), reply))
+            return Answer::Now(encode(to, std::mem::take(cx.scratch), reply));
         }
-        Asked::Later(delivery) => {
-            let broker = Arc::clone(cx.broker);
-            Answer::Later(Box::pin(async move {
-                let reply = delivery.reply().await;
-                count(&broker, to.key, &reply);
-                encode(to, Vec::new(), reply)
-            }))
+        Asked::Later(delivery) => (delivery, None),
+        Asked::Held(delivery, token) => {
+            let told = question.shard.map(|shard| Held::new(move || shard.waiting_behind(token)));
+            (delivery, told)
         }
+    };
+    let broker = Arc::clone(cx.broker);
+    let later = Box::pin(async move {
+        let reply = delivery.reply().await;
+        count(&broker, to.key, &reply);
+        encode(to, Vec::new(), reply)
+    });
+    match held {
+        Some(held) => Answer::Held(later, held),
+        None => Answer::Later(later),
     }
 }
 
 /// Answers with several replies, in the order of the questions.
 pub(super) fn answer_all(
     cx: &mut Context<'_>,
-    asked: Vec<Asked>,
+    questions: Vec<Question>,
     encode: impl FnOnce(ReplyTo, Vec<u8>, Vec<Reply>) -> super::Reply + Send + 'static,
 ) -> Answer {
     let to = cx.to;
+    let asked: Vec<Asked> = questions.into_iter().map(|question| question.asked).collect();
     if asked.iter().all(|asked| matches!(asked, Asked::Now(_))) {
         let replies = asked.into_iter().filter_map(Asked::now);
         let replies: Vec<Reply> =
@@ -70,7 +94,7 @@ pub(super) fn answer_all(
         for asked in asked {
             let reply = match asked {
                 Asked::Now(reply) => reply,
-                Asked::Later(delivery) => delivery.reply().await,
+                Asked::Later(delivery) | Asked::Held(delivery, _) => delivery.reply().await,
             };
             count(&broker, to.key, &reply);
             replies.push(reply);

@@ -6,17 +6,17 @@
 
 use super::groups::{self, expect_reply};
 use super::{Answer, Context};
-use ottla_group::message::{Ask, Client};
+use ottla_group::message::Ask;
 use ottla_wire::convert::list;
 use ottla_wire::generated::ListGroupsRequest;
+use std::sync::Arc;
 
 /// Asks every shard.
 pub(super) fn handle(cx: &mut Context<'_>, request: ListGroupsRequest<'_>) -> Answer {
-    let client = Client { id: cx.client_id, host: &cx.session.host };
     let shards = cx.broker.shards.all();
-    let asked = shards.iter().map(|shard| {
-        shard.ask(cx.session.id, client, [0; 16], cx.now, Ask::List(list::ask(&request)))
-    });
+    let asked = shards
+        .iter()
+        .map(|shard| groups::ask_shard(cx, Arc::clone(shard), Ask::List(list::ask(&request))));
     let asked = asked.collect();
     groups::answer_all(cx, asked, |to, buffer, replies| {
         let replies: Vec<_> = replies.into_iter().map(|reply| expect_reply!(reply, List)).collect();

@@ -8,5 +8,5 @@ mod sessions;
 mod wait;
 
 pub(crate) use plan::{Found, Outcome, Plan, Want, read_once};
-pub(crate) use sessions::{Opening, SessionError, Sessions, Ticket, TopicKey, Wanted};
+pub(crate) use sessions::{Opening, SessionError, Sessions, TopicKey, Wanted};
 pub(crate) use wait::{Waiting, wait};

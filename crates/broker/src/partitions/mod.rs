@@ -14,7 +14,7 @@ pub(crate) use partition::Partition;
 pub(crate) use settings::{UNPACKED_BYTES_MAX, produce_rules};
 pub(crate) use syncer::{SyncQueue, Syncer};
 pub(crate) use upkeep::Upkeep;
-pub(crate) use watermark::{Passes, SetBack};
+pub(crate) use watermark::Passes;
 
 use crate::config::Config;
 use arc_swap::ArcSwap;

@@ -7,14 +7,14 @@ use crate::clock;
 use crate::partitions::{Partition, Passes};
 use ottla_cluster::lease::Grant;
 use ottla_group::coordinator::{Append, Config, Index, Lifecycle, Shard};
-use ottla_group::message::{Ask, Client, GroupError, Reply, Request, Token};
+use ottla_group::message::{Ask, Client, GroupError, Request, Token};
 use ottla_model::{ConnectionId, Instant, Now, Offset, OwnershipEpoch, PartitionId, TopicsView};
 use ottla_records::{BuildError, Builder, Compression, NewRecord};
 use ottla_storage::{AppendError, Origin};
 use ottla_wire::EncodeError;
 use ottla_wire::convert::record;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::{Notify, oneshot};
@@ -112,6 +112,7 @@ impl Cell {
         body: Ask<'_>,
     ) -> Asked {
         let lost = body.refused(GroupError::NotCoordinator);
+        let is_heartbeat = matches!(body, Ask::Heartbeat(_));
         let mut core = self.enter();
         if core.is_disk_full(now) && appends(&body) {
             return Asked::Now(lost.refused(GroupError::StorageError));
@@ -128,11 +129,17 @@ impl Cell {
             None => {
                 let (sender, receiver) = oneshot::channel();
                 core.parked.insert(token, sender);
-                Asked::Later(Delivery::parked(receiver, lost, reign()))
+                let delivery = Delivery::parked(receiver, lost, reign());
+                if is_heartbeat { Asked::Held(delivery, token) } else { Asked::Later(delivery) }
             }
         };
         self.leave(core);
         asked
+    }
+
+    /// Another request waits on the same connection behind one that is held.
+    pub(crate) fn waiting_behind(self: &Arc<Self>, token: Token) {
+        self.tell(self.enter(), |shard, now| shard.handle_waiting_behind(token, now));
     }
 
     /// The shard is ours: reads the log into it, on a thread that may wait for the disk.
@@ -188,9 +195,14 @@ impl Cell {
         self.tell(core, |shard, _| shard.handle_disowned());
     }
 
-    /// Looks at the shard; what is seen may not be safe yet and says what it waits for.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&Shard) -> T) -> T {
-        look(&self.lock().shard)
+    /// Looks at the shard. What is seen may be shown once what comes with it has passed.
+    pub(crate) fn observe<T>(
+        &self,
+        look: impl FnOnce(&Shard) -> (T, Option<Index>),
+    ) -> (T, Option<Passes>) {
+        let core = self.enter();
+        let (seen, after) = look(&core.shard);
+        (seen, after.and_then(|index| core.passes(index)))
     }
 
     fn tell(self: &Arc<Self>, mut core: MutexGuard<'_, Core>, what: impl FnOnce(&mut Shard, Now)) {

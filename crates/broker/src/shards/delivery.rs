@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::partitions::Passes;
-use ottla_group::message::{GroupError, Reply};
+use ottla_group::message::{GroupError, Reply, Token};
 use ottla_model::Instant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +14,8 @@ pub(crate) enum Asked {
     Now(Reply),
     /// The reply is there, or will be, and must be waited for.
     Later(Delivery),
+    /// The same, and the shard holds it back on purpose: it wants to know who waits behind it.
+    Held(Delivery, Token),
 }
 
 impl Asked {
@@ -21,7 +23,7 @@ impl Asked {
     pub(crate) fn now(self) -> Option<Reply> {
         match self {
             Self::Now(reply) => Some(reply),
-            Self::Later(_) => None,
+            Self::Later(_) | Self::Held(..) => None,
         }
     }
 }

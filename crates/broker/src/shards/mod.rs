@@ -10,7 +10,7 @@ mod load;
 mod timers;
 
 pub(crate) use cell::Cell;
-pub(crate) use delivery::{Asked, Delivery};
+pub(crate) use delivery::Asked;
 
 use crate::clock;
 use crate::config::Config;

@@ -1,0 +1,173 @@
+//! Everything `/metrics` shows, gathered at one moment.
+
+use crate::broker::Broker;
+use crate::shards::Cell;
+use ottla_group::coordinator::{Cause, StateCounts};
+use ottla_model::{GroupId, Offset, PartitionId, TopicName, TopicPartition};
+use ottla_wire::{APIS, ErrorCode};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The broker in numbers.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot {
+    /// Answered requests by API.
+    pub(super) requests: Vec<Requests>,
+    /// Errors in replies: API, code, count.
+    pub(super) errors: Vec<(String, &'static str, u64)>,
+    /// Numbers that only rise: name, what it is, value.
+    pub(super) counters: Vec<(&'static str, &'static str, u64)>,
+    /// Numbers that rise and fall: name, what it is, value.
+    pub(super) gauges: Vec<(&'static str, &'static str, u64)>,
+    /// Logs.
+    pub(super) logs: Vec<LogNumbers>,
+    /// Groups by state.
+    pub(super) states: StateCounts,
+    /// Rebalances by cause.
+    pub(super) rebalances: BTreeMap<Cause, u64>,
+    /// How long each shard took to load.
+    pub(super) loads: Vec<(PartitionId, Duration)>,
+    /// Lag by group and partition.
+    pub(super) lags: Vec<Lag>,
+    /// How many lags there are beyond the bound.
+    pub(super) lags_omitted: u64,
+}
+
+/// Requests of one API.
+#[derive(Debug)]
+pub(super) struct Requests {
+    /// The API's name.
+    pub(super) api: String,
+    /// Upper bounds in seconds, and counts, not cumulated.
+    pub(super) buckets: Vec<(f64, u64)>,
+    /// Seconds of all of them together.
+    pub(super) sum: f64,
+}
+
+/// One log.
+#[derive(Debug)]
+pub(super) struct LogNumbers {
+    pub(super) at: TopicPartition,
+    pub(super) bytes: u64,
+    pub(super) start: Offset,
+    pub(super) high_watermark: Offset,
+}
+
+/// How far a group is behind in one partition.
+#[derive(Debug)]
+pub(super) struct Lag {
+    pub(super) group: GroupId,
+    pub(super) topic: TopicName,
+    pub(super) partition: PartitionId,
+    pub(super) committed: Offset,
+    pub(super) lag: i64,
+}
+
+impl Snapshot {
+    /// The broker as it is. What is not safe yet is waited for, a little.
+    pub(super) async fn take(broker: &Broker) -> Self {
+        let mut snapshot = Self::default();
+        snapshot.requests(broker);
+        snapshot.counters(broker);
+        snapshot.logs(broker);
+        for shard in &*broker.shards.all() {
+            snapshot.shard(broker, shard).await;
+        }
+        snapshot
+    }
+
+    fn requests(&mut self, broker: &Broker) {
+        for api in APIS.iter().filter(|api| api.served) {
+            let latency = broker.metrics.requests.of(api.key);
+            let (buckets, sum) = (latency.buckets().collect(), latency.sum());
+            self.requests.push(Requests { api: api.key.to_string(), buckets, sum });
+        }
+        for ((key, code), count) in broker.metrics.errors.snapshot() {
+            let api = ottla_wire::Api::from_number(key).map(|api| api.key.to_string());
+            let code = ErrorCode::from_number(code).map_or("UNKNOWN", ErrorCode::name);
+            self.errors.push((api.unwrap_or_default(), code, count));
+        }
+    }
+
+    fn counters(&mut self, broker: &Broker) {
+        let metrics = &broker.metrics;
+        self.counters = vec![
+            ("received_bytes", "Bytes read from clients", metrics.bytes_in.value()),
+            ("sent_bytes", "Bytes written to clients", metrics.bytes_out.value()),
+            (
+                "connections_refused",
+                "Connections closed at once because a bound was reached",
+                metrics.connections_refused.value(),
+            ),
+            (
+                "connections_cut",
+                "Connections closed because of what the peer sent or how slow it was",
+                metrics.connections_cut.value(),
+            ),
+        ];
+        self.gauges = vec![
+            ("connections", "Open connections", broker.admission.count() as u64),
+            ("fetches_waiting", "Fetches that wait for records", broker.fetches.count() as u64),
+            ("fetch_sessions", "Open fetch sessions", broker.fetch_sessions.count() as u64),
+        ];
+    }
+
+    fn logs(&mut self, broker: &Broker) {
+        let logs = broker.partitions.all().into_iter().map(|partition| LogNumbers {
+            bytes: partition.size(),
+            start: partition.start_offset(),
+            high_watermark: partition.high_watermark(),
+            at: partition.at.clone(),
+        });
+        self.logs = logs.collect();
+        self.logs.sort_by(|one, other| one.at.cmp(&other.at));
+    }
+
+    async fn shard(&mut self, broker: &Broker, shard: &Cell) {
+        let room = LAGS_MAX.saturating_sub(self.lags.len());
+        let (seen, safe) = shard.observe(|shard| {
+            let mut committed = Vec::new();
+            let mut omitted = 0;
+            let after = shard.committed(&mut |view| {
+                if committed.len() < room {
+                    let topic = view.topic.clone();
+                    committed.push((view.group.clone(), topic, view.partition, view.offset));
+                } else {
+                    omitted += 1;
+                }
+            });
+            let states = shard.states();
+            let after = after.max(states.after);
+            ((committed, omitted, states.value, shard.rebalances().collect::<Vec<_>>()), after)
+        });
+        let is_safe = match safe {
+            Some(safe) => tokio::time::timeout(SAFE_MAX, safe).await.is_ok_and(|safe| safe.is_ok()),
+            None => true,
+        };
+        self.loads.push((shard.id(), shard.load_took()));
+        if !is_safe {
+            return;
+        }
+        let (committed, omitted, states, rebalances) = seen;
+        self.lags_omitted += omitted;
+        self.states.empty += states.empty;
+        self.states.preparing_rebalance += states.preparing_rebalance;
+        self.states.completing_rebalance += states.completing_rebalance;
+        self.states.stable += states.stable;
+        for (cause, count) in rebalances {
+            *self.rebalances.entry(cause).or_default() += count;
+        }
+        for (group, topic, partition, committed) in committed {
+            // Without the log there is nothing to be behind of.
+            if let Some(log) = broker.partitions.by_name(&topic, partition) {
+                let lag = (log.high_watermark().0 - committed.0).max(0);
+                self.lags.push(Lag { group, topic, partition, committed, lag });
+            }
+        }
+    }
+}
+
+/// Lags beyond this many are counted, not listed.
+const LAGS_MAX: usize = 50_000;
+/// How long a shard's numbers may take to become safe; else they are left out this time.
+const SAFE_MAX: Duration = Duration::from_secs(1);
