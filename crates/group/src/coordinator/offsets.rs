@@ -133,12 +133,15 @@ impl<'a> Committed<'a> {
         self.entries.iter().map(|entry| (PartitionId(entry.partition), Offset(entry.offset)))
     }
 
-    /// The partitions for which `matches` is true of the topic's id at commit.
+    /// The partitions for which `matches` is true of the topic's id at commit, and its time.
     pub(super) fn of_topic(
         self,
-        mut matches: impl FnMut(TopicId) -> bool + 'a,
+        matches: impl Fn(TopicId, Timestamp) -> bool + 'a,
     ) -> impl Iterator<Item = PartitionId> + 'a {
-        let matching = self.entries.iter().filter(move |entry| matches(entry.topic_id));
+        let matching = self
+            .entries
+            .iter()
+            .filter(move |entry| matches(entry.topic_id, Timestamp(entry.committed_at)));
         matching.map(|entry| PartitionId(entry.partition))
     }
 

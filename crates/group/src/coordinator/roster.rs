@@ -272,7 +272,9 @@ impl Roster {
                 }
             }
         }
-        if let Some(instance) = &member.instance {
+        if let Some(instance) = &member.instance
+            && self.instances.get(instance) == Some(&id)
+        {
             self.instances.remove(instance);
         }
         self.parked_joins -= usize::from(member.is_joining());

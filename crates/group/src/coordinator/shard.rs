@@ -38,8 +38,9 @@ use ottla_model::{
 /// # Time
 ///
 /// Time is an argument and never goes backward: each call's `now.mono` is at or after the last
-/// one's (an earlier one is taken as the last). A deadline may be handled late, never early; how
-/// late only delays timeouts. Wall time is used for what is written down and may jump.
+/// one's (an earlier one is taken as the last). A deadline may be handled late, never early. One
+/// handled more than a second late lasts a little longer (up to three seconds): whoever stood
+/// still did not listen either, and heartbeats may be waiting to be read. Wall time is used for what is written down and may jump.
 ///
 /// # Durability
 ///
@@ -204,14 +205,17 @@ impl Shard {
         let _ = token;
     }
 
-    /// The topics of the cluster, complete, as of now. Offsets of topics that are gone or were
-    /// recreated under the same name are removed by tombstones.
+    /// The topics of the cluster: complete, and no older than any record or request given to this
+    /// shard, for what differs is taken to be gone. Offsets of topics that are gone or were
+    /// recreated under the same name are removed by tombstones. May come at any time, owner or
+    /// not; the last view is the one that counts.
     pub fn handle_topics(&mut self, topics: Arc<TopicsView>, now: Now) {
         let now = self.observe(now);
         let before = self.services.topics.replace(topics.clone());
-        let lost_any = before.is_none_or(|before| has_lost_any(&before, &topics));
+        let before = before.as_deref();
+        let lost_any = before.is_none_or(|before| has_lost_any(before, &topics));
         if lost_any && matches!(self.lifecycle(), Lifecycle::Active(_)) {
-            self.each_group(now, |turn| turn.forget_lost_topics(&topics));
+            self.each_group(now, |turn| turn.forget_lost_topics(before, &topics));
         }
     }
 
@@ -253,7 +257,7 @@ impl Shard {
             let topics = self.services.topics.clone();
             self.each_group(now, |turn| {
                 if let Some(topics) = &topics {
-                    turn.forget_lost_topics(topics);
+                    turn.forget_lost_topics(None, topics);
                 }
                 turn.expire_offsets();
             });

@@ -3,13 +3,16 @@
 //!
 //! The truth about a timer is the [`Deadline`] beside the thing it is about; the heap only says
 //! when to look. Putting a deadline off touches the `Deadline` alone: when its entry surfaces too
-//! early, it is put back. So a heartbeat costs one store, and every timer has one live entry.
+//! early, it is put back. So a heartbeat costs one store, and every timer has one live entry. A
+//! deadline that was missed because the whole process stood still is put off once more: members
+//! are not to pay for it.
 //! Entries whose timer is gone stay until they surface; none is queued further ahead than
 //! [`HORIZON`], so that a stranger who comes and goes cannot pile them up.
 
 #[cfg(test)]
 mod tests;
 
+use crate::probe::{self, Mark};
 use alloc::collections::BinaryHeap;
 use core::cmp::{Ordering, Reverse};
 use core::time::Duration;
@@ -46,6 +49,10 @@ pub(super) enum Due {
     Never,
 }
 
+/// A deadline handled later than this was missed by a process that stood still.
+const STALL: Duration = Duration::from_secs(1);
+/// How much longer such a deadline lasts, at most.
+const FORGIVEN_MAX: Duration = Duration::from_secs(3);
 /// How far ahead an entry may lie.
 const HORIZON: Duration = Duration::from_secs(30);
 /// A moment that never comes.
@@ -80,6 +87,15 @@ impl Deadline {
         if self.at > now {
             self.queued = self.at.min(now + HORIZON);
             return Due::Later(self.queued);
+        }
+        let late = now.since(queued);
+        if late > STALL {
+            // Nobody looked at the time for a while, so perhaps nobody listened either: what
+            // would put this off may be waiting to be read.
+            probe::hit(Mark::CoordinatorForgaveStall);
+            self.at = now + late.min(FORGIVEN_MAX);
+            self.queued = self.at;
+            return Due::Later(self.at);
         }
         self.at = NEVER;
         Due::Now

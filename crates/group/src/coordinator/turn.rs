@@ -56,7 +56,7 @@ impl Turn<'_> {
     /// Refused, with nothing changed, where they exceed the batch bound.
     pub(super) fn decide(&mut self, records: Vec<Record>) -> Result<Index, GroupError> {
         let bytes: usize = records.iter().map(Record::estimated_bytes).sum();
-        if bytes > self.services.config.batch_bytes_max {
+        if BATCH_HEADER_BYTES + bytes > self.services.config.batch_bytes_max {
             return Err(GroupError::RecordTooLarge);
         }
         Ok(self.commit(records))
@@ -68,12 +68,12 @@ impl Turn<'_> {
         let bound = self.services.config.batch_bytes_max;
         let mut last = None;
         let mut batch = Vec::new();
-        let mut bytes = 0;
+        let mut bytes = BATCH_HEADER_BYTES;
         for record in records {
             let size = record.estimated_bytes();
             if bytes + size > bound && !batch.is_empty() {
                 last = Some(self.commit(core::mem::take(&mut batch)));
-                bytes = 0;
+                bytes = BATCH_HEADER_BYTES;
             }
             bytes += size;
             batch.push(record);
@@ -161,10 +161,12 @@ struct Touched {
 }
 
 /// The beginning of `text`, at most so many bytes of it.
-fn cut(text: &str, bytes_max: usize) -> &str {
+pub(super) fn cut(text: &str, bytes_max: usize) -> &str {
     let end = (0..=bytes_max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }
 
+/// The header of a record batch, format 2.
+const BATCH_HEADER_BYTES: usize = 61;
 /// Kept of a reason: what Kafka's own clients cut theirs to (KIP-800).
 const REASON_BYTES_MAX: usize = 255;

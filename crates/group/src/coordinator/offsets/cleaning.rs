@@ -6,7 +6,7 @@ use super::super::record::{GroupMetadata, Record};
 use super::super::turn::Turn;
 use crate::probe::{self, Fault, Mark};
 use alloc::vec::Vec;
-use ottla_model::{Timestamp, TopicsView};
+use ottla_model::{Timestamp, TopicId, TopicsView};
 
 impl Turn<'_> {
     /// Ends what has expired: offsets by Kafka's rules (KIP-186, KIP-211), then the group itself
@@ -55,15 +55,24 @@ impl Turn<'_> {
     }
 
     /// Ends the offsets of topics that are gone, or that are others than when they were committed.
-    pub(in super::super) fn forget_lost_topics(&mut self, topics: &TopicsView) {
+    ///
+    /// A topic is gone that was in the view `before`. One that never was may be so new that the
+    /// view does not have it yet: its offsets go only when they are older than that can be.
+    pub(in super::super) fn forget_lost_topics(
+        &mut self,
+        before: Option<&TopicsView>,
+        topics: &TopicsView,
+    ) {
         if probe::has(Fault::CoordinatorInheritsOffsets) {
             return;
         }
         let mut records = Vec::new();
         for (name, committed) in self.group.hard.offsets().topics() {
             let current = topics.topic(name).map(|topic| topic.id);
-            let is_lost = move |id: ottla_model::TopicId| match current {
-                None => true,
+            let went = before.is_some_and(|before| before.topic(name).is_some());
+            let settled = self.now.wall.0.saturating_sub(VIEW_LAG_MS_MAX);
+            let is_lost = move |id: TopicId, committed_at: Timestamp| match current {
+                None => went || committed_at.0 <= settled,
                 Some(current) => !id.is_zero() && !current.is_zero() && id != current,
             };
             let lost = committed.of_topic(is_lost);
@@ -90,3 +99,6 @@ impl Turn<'_> {
         self.decide_split(records);
     }
 }
+
+/// How long after a commit a view may come that does not know the commit's topic yet.
+const VIEW_LAG_MS_MAX: i64 = 60_000;

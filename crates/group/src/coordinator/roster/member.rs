@@ -1,6 +1,7 @@
 //! One member: what it says of itself, what of it is parked, when it is taken for dead.
 
 use super::super::timers::Deadline;
+use super::super::turn::cut;
 use super::super::view::Who;
 use crate::message::classic::Protocol;
 use crate::message::{Blob, Token};
@@ -144,7 +145,7 @@ impl Member {
         Who {
             member: id.clone(),
             instance: self.instance.clone(),
-            client_id: self.client_id.clone(),
+            client_id: short(&self.client_id),
             client_host: self.client_host.clone(),
         }
     }
@@ -160,3 +161,14 @@ impl Member {
             + protocols
     }
 }
+
+/// The same text, or the beginning of one so long that keeping it would cost.
+fn short(text: &Arc<str>) -> Arc<str> {
+    match text.len() {
+        0..=SHORT_BYTES_MAX => text.clone(),
+        _ => Arc::from(cut(text, SHORT_BYTES_MAX)),
+    }
+}
+
+/// What the journal keeps of a client id.
+const SHORT_BYTES_MAX: usize = 255;

@@ -94,7 +94,7 @@ impl Shard {
         timers.arm(expiry, now.mono, interval, || Timer::OffsetExpiry);
         self.each_group(now, |turn| turn.restore());
         if let Some(topics) = self.services.topics.clone() {
-            self.each_group(now, |turn| turn.forget_lost_topics(&topics));
+            self.each_group(now, |turn| turn.forget_lost_topics(None, &topics));
         }
     }
 

@@ -217,6 +217,20 @@ fn a_topic_recreated_during_a_restart_inherits_nothing() {
     assert_eq!(last.value, None);
 }
 
+/// A topic may be so new that the view lacks it: its offsets are not taken for orphans at once.
+#[test]
+fn a_commit_for_a_topic_newer_than_the_view_is_kept() {
+    let mut world = World::new();
+    world.topics([]);
+    let token = world.commit_for("g", ("", -1), ("t", T1), &[(0, 1, "")], None);
+    world.committed(token).unwrap();
+    world.restart();
+    world.topics([]);
+    assert_eq!(world.fetch("g"), Some(1));
+    world.pass(secs(601));
+    assert_eq!(world.fetch("g"), None, "ten minutes later it is an orphan");
+}
+
 /// Offsets committed before ids were known count for whatever topic has the name.
 #[test]
 fn an_offset_without_topic_id_is_kept_while_the_name_exists() {

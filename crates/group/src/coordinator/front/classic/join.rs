@@ -5,7 +5,7 @@ use super::super::super::barrier::Phase;
 use super::super::super::record::{GroupMetadata, Record};
 use super::super::super::roster::{Member, Parked, Pending, Supported};
 use super::super::super::timers::{Deadline, Timer};
-use super::super::super::turn::{Call, Turn};
+use super::super::super::turn::{Call, Turn, cut};
 use super::super::super::view::Cause;
 use crate::assign::subscription::Subscription;
 use crate::message::classic::{Join, JoinRefused, Joined};
@@ -27,7 +27,7 @@ impl Turn<'_> {
             self.turn_away(call, ask);
         } else if !self.supports(ask) {
             self.refuse_join(call, GroupError::InconsistentGroupProtocol, ask.member);
-        } else if !self.has_room_for_metadata(ask) {
+        } else if !self.has_room_for_metadata(call, ask) {
             self.refuse_join(call, GroupError::GroupMaxSizeReached, ask.member);
         } else if self.services.parked >= self.services.config.parked_max {
             self.refuse_join(call, GroupError::NotAvailable, ask.member);
@@ -59,8 +59,9 @@ impl Turn<'_> {
         has_room && !(promises_id && roster.pending_len() >= bound)
     }
 
-    fn has_room_for_metadata(&self, ask: &Join<'_>) -> bool {
-        let sent: usize = ask.protocols.iter().map(|p| p.name.len() + p.metadata.len()).sum();
+    fn has_room_for_metadata(&self, call: &Call<'_>, ask: &Join<'_>) -> bool {
+        let protocols: usize = ask.protocols.iter().map(|p| p.name.len() + p.metadata.len()).sum();
+        let sent = protocols + call.client.id.len() + ask.instance.map_or(0, str::len);
         let roster = &self.group.roster;
         let id = roster.id(ask.member);
         let own = id.and_then(|id| roster.member(id).map(|member| member.bytes(id)));
@@ -109,7 +110,7 @@ impl Turn<'_> {
         let timer = || Timer::Pending(group.clone(), id.clone());
         self.services.timers.arm(&mut session, self.now.mono, ask.session_timeout, timer);
         let pending = Pending {
-            client_id: Arc::from(call.client.id),
+            client_id: Arc::from(cut(call.client.id, PREFIX_BYTES_MAX)),
             client_host: Arc::from(call.client.host),
             since: self.now.mono,
             session,
@@ -313,7 +314,7 @@ fn supported(ask: &Join<'_>) -> Arc<[Supported]> {
 
 /// `prefix-` and the fresh bits in the shape of a UUID, as Kafka names members.
 fn fresh_id(prefix: &str, fresh: &[u8; 16]) -> MemberId {
-    let mut id = format!("{prefix}-");
+    let mut id = format!("{}-", cut(prefix, PREFIX_BYTES_MAX));
     for (index, byte) in fresh.iter().enumerate() {
         if matches!(index, 4 | 6 | 8 | 10) {
             id.push('-');
@@ -323,5 +324,7 @@ fn fresh_id(prefix: &str, fresh: &[u8; 16]) -> MemberId {
     MemberId::from(id)
 }
 
+/// Of a client or instance id, what begins a member's id.
+const PREFIX_BYTES_MAX: usize = 255;
 /// Assignors of one member. Kafka's clients name one or two.
 const PROTOCOLS_MAX: usize = 100;

@@ -39,6 +39,10 @@ impl Turn<'_> {
             (!metadata.protocol_type.is_empty()).then(|| metadata.protocol_type.clone());
         self.group.protocol = metadata.protocol.clone();
         for (index, stored) in metadata.members.iter().enumerate() {
+            if self.group.roster.member(&stored.member).is_some() {
+                // No coordinator writes a member twice; a record that has one is still read.
+                continue;
+            }
             let member = restored(stored, &metadata, index as u32);
             self.group.roster.add(stored.member.clone(), member);
             if !probe::has(Fault::CoordinatorRestoresNoSessions) {
