@@ -132,7 +132,9 @@ fn handle(cx: &mut Context<'_>, reader: &mut Reader<'_>) -> Result<Answer, Cut> 
         CreatePartitions => k37_create_partitions::handle,
         DeleteGroups => k42_delete_groups::handle,
         OffsetDelete => k47_offset_delete::handle,
+        DescribeCluster => k60_describe_cluster::handle,
         DescribeProducers => k61_describe_producers::handle,
+        DescribeTopicPartitions => k75_describe_topic_partitions::handle,
     }
 }
 

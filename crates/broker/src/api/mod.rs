@@ -12,6 +12,7 @@ mod dispatch;
 mod error_map;
 mod groups;
 mod lookup;
+mod outcome;
 mod topology;
 
 mod k00_produce;
@@ -35,7 +36,9 @@ mod k23_offset_for_leader_epoch;
 mod k37_create_partitions;
 mod k42_delete_groups;
 mod k47_offset_delete;
+mod k60_describe_cluster;
 mod k61_describe_producers;
+mod k75_describe_topic_partitions;
 
 pub(crate) use answer::{Answer, Context, Held, Later, Reply, ReplyTo};
 pub(crate) use dispatch::{Cut, check_greeting, dispatch};

@@ -1,0 +1,77 @@
+//! How the changes of a request ended, as most administrative responses tell it: a code and a
+//! text per item, counted.
+
+use super::error_map::{change_error, refusal};
+use crate::broker::Broker;
+use ottla_cluster::ChangeError;
+use ottla_cluster::command::Refusal;
+use ottla_wire::{ApiKey, ErrorCode};
+
+/// A code, and why; nothing for success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// The code.
+    pub(super) code: ErrorCode,
+    /// Why, for whoever reads the client's log.
+    pub(super) message: Option<String>,
+}
+
+impl Outcome {
+    /// It went well.
+    pub(super) const FINE: Self = Self { code: ErrorCode::None, message: None };
+
+    /// It did not.
+    pub(super) fn failed(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: Some(message.into()) }
+    }
+
+    /// The code as it travels.
+    pub(super) fn number(&self) -> i16 {
+        self.code.number()
+    }
+
+    /// The text as it travels.
+    pub(super) fn text(&self) -> Option<&str> {
+        self.message.as_deref()
+    }
+}
+
+impl From<&Refusal> for Outcome {
+    fn from(refused: &Refusal) -> Self {
+        Self::failed(refusal(refused.kind), &*refused.message)
+    }
+}
+
+impl From<&ChangeError> for Outcome {
+    fn from(error: &ChangeError) -> Self {
+        Self::failed(change_error(error), error.to_string())
+    }
+}
+
+impl<T> From<&Result<T, Refusal>> for Outcome {
+    fn from(outcome: &Result<T, Refusal>) -> Self {
+        outcome.as_ref().map_or_else(Self::from, |_| Self::FINE)
+    }
+}
+
+/// The outcomes of `count` items that were changed together: theirs, or the one failure of all.
+pub(super) fn of_each<T>(
+    count: usize,
+    outcomes: Result<Vec<Result<T, Refusal>>, ChangeError>,
+) -> Vec<Outcome> {
+    match outcomes {
+        Ok(outcomes) => outcomes.iter().map(Outcome::from).collect(),
+        Err(error) => {
+            tracing::warn!(%error, "a change of the cluster failed");
+            vec![Outcome::from(&error); count]
+        }
+    }
+}
+
+/// Counts the codes of a response.
+pub(super) fn count(broker: &Broker, key: ApiKey, codes: impl Iterator<Item = i16>) {
+    for code in codes.filter(|code| *code != ErrorCode::None.number()) {
+        let known = ErrorCode::from_number(code).unwrap_or(ErrorCode::UnknownServerError);
+        broker.metrics.errors.count(key, known);
+    }
+}
