@@ -26,6 +26,7 @@ use ottla_wire::generated::metadata_response::{
 };
 use ottla_wire::generated::{MetadataRequest, MetadataResponse};
 use ottla_wire::{ErrorCode, Uuid};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -72,7 +73,7 @@ enum Wanted<'a> {
 
 /// One of them.
 enum Asked<'a> {
-    Name(std::borrow::Cow<'a, str>),
+    Name(Cow<'a, str>),
     Id(TopicId),
     /// Neither, or by an id in a version that has none to ask by.
     Nonsense,
@@ -102,7 +103,7 @@ impl<'a> Wanted<'a> {
 
     fn into_owned(self) -> Wanted<'static> {
         let owned = |asked| match asked {
-            Asked::Name(name) => Asked::Name(std::borrow::Cow::Owned(name.into_owned())),
+            Asked::Name(name) => Asked::Name(Cow::Owned(name.into_owned())),
             Asked::Id(id) => Asked::Id(id),
             Asked::Nonsense => Asked::Nonsense,
         };

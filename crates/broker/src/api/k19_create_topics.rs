@@ -9,8 +9,8 @@
 //!
 //! Left out: waiting no longer than the request's timeout. Creation takes one transaction.
 
-use super::config_source;
 use super::error_map::{change_error, refusal};
+use super::settings_words::source_number;
 use super::{Answer, Context};
 use crate::broker::Broker;
 use ottla_cluster::command::{Assignment, CreatedTopic, NewTopic, Refusal};
@@ -154,7 +154,7 @@ fn config(resolved: &Resolved) -> CreatableTopicConfigs<'_> {
         name: resolved.setting.name,
         value: resolved.value.as_deref(),
         read_only: false,
-        config_source: config_source::number(resolved.source),
+        config_source: source_number(resolved.source),
         is_sensitive: false,
     }
 }

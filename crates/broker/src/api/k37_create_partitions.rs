@@ -1,63 +1,62 @@
-//! Key 37, CreatePartitions, versions 0-3: more partitions for topics (KIP-195).
+//! Key 37, CreatePartitions, versions 0-3: more partitions for topics that exist (KIP-195).
 //!
-//! - v2 is flexible, v3 lets the broker throttle. Nothing that a handler sees changes.
+//! - v1 changes nothing, v2 is flexible, v3 may throttle.
 //!
-//! The reply is sent when the new partitions' logs are open.
-//!
-//! Left out: waiting no longer than the request's timeout. The change takes one transaction.
+//! The answer waits until the new partitions' logs are open. Left out: `TimeoutMs`, as in
+//! CreateTopics.
 
-use super::error_map::{change_error, refusal};
+use super::outcome::{Outcome, count, of_each};
 use super::{Answer, Context};
-use ottla_cluster::command::{MorePartitions, Refusal};
+use ottla_cluster::command::MorePartitions;
 use ottla_model::NodeId;
 use ottla_wire::ErrorCode;
 use ottla_wire::generated::create_partitions_request::CreatePartitionsTopic;
 use ottla_wire::generated::create_partitions_response::CreatePartitionsTopicResult;
 use ottla_wire::generated::{CreatePartitionsRequest, CreatePartitionsResponse};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Adds the partitions and answers when their logs are open.
+/// Grows what can grow.
 pub(super) fn handle(cx: &mut Context<'_>, request: CreatePartitionsRequest<'_>) -> Answer {
-    let topics: Vec<MorePartitions> = request.topics.iter().map(wish).collect();
+    let mut times = BTreeMap::<&str, usize>::new();
+    for topic in &request.topics {
+        *times.entry(topic.name).or_default() += 1;
+    }
+    let once = request.topics.iter().filter(|topic| times.get(topic.name) == Some(&1));
+    let wanted: Vec<_> = once.map(wish).collect();
+    let doubled = times.into_iter().filter(|(_, times)| *times > 1);
+    let doubled: Vec<_> = doubled.map(|(name, _)| name.to_owned()).collect();
     let validate_only = request.validate_only;
     let (broker, to) = (Arc::clone(cx.broker), cx.to);
     Answer::Later(Box::pin(async move {
-        let names: Vec<String> = topics.iter().map(|topic| topic.name.clone()).collect();
-        let outcomes: Vec<_> = match broker.cluster.create_partitions(topics, validate_only).await {
-            Ok(outcomes) => outcomes.into_iter().map(judged).collect(),
-            Err(error) => {
-                let failed = (change_error(&error), Some(error.to_string()));
-                vec![failed; names.len()]
-            }
-        };
+        let names: Vec<_> = wanted.iter().map(|wish| wish.name.clone()).collect();
+        let outcomes = broker.cluster.create_partitions(wanted, validate_only).await;
         broker.partitions.applied(broker.cluster.image().revision()).await;
-        for (code, _) in &outcomes {
-            broker.metrics.errors.count(to.key, *code);
-        }
-        let results = names.iter().zip(&outcomes).map(result).collect();
+        let outcomes = of_each(names.len(), outcomes);
+        let twice = Outcome::failed(ErrorCode::InvalidRequest, "Duplicate topic name.");
+        let lines = names.iter().zip(&outcomes).chain(doubled.iter().map(|name| (name, &twice)));
+        let line = |(name, outcome): (&'_ String, &'_ Outcome)| (name.clone(), outcome.clone());
+        let lines: Vec<_> = lines.map(line).collect();
+        let results = lines.iter().map(|(name, outcome)| result(name, outcome)).collect::<Vec<_>>();
+        count(&broker, to.key, results.iter().map(|result| result.error_code));
         to.encode(&CreatePartitionsResponse { results, ..Default::default() })
     }))
 }
 
 fn wish(topic: &CreatePartitionsTopic<'_>) -> MorePartitions {
-    let assignments = topic.assignments.as_ref().map(|given| {
-        let replicas =
-            given.iter().map(|one| one.broker_ids.iter().map(|id| NodeId(*id)).collect());
-        replicas.collect()
-    });
-    MorePartitions { name: topic.name.to_owned(), count: topic.count, assignments }
-}
-
-fn judged(outcome: Result<(), Refusal>) -> (ErrorCode, Option<String>) {
-    match outcome {
-        Ok(()) => (ErrorCode::None, None),
-        Err(why) => (refusal(why.kind), Some(why.message)),
+    let nodes = |ids: &[i32]| ids.iter().copied().map(NodeId).collect();
+    let assignments = topic.assignments.as_ref();
+    MorePartitions {
+        name: topic.name.to_owned(),
+        count: topic.count,
+        assignments: assignments.map(|all| all.iter().map(|a| nodes(&a.broker_ids)).collect()),
     }
 }
 
-fn result<'a>(
-    (name, (code, message)): (&'a String, &'a (ErrorCode, Option<String>)),
-) -> CreatePartitionsTopicResult<'a> {
-    let error_message = message.as_deref();
-    CreatePartitionsTopicResult { name, error_code: code.number(), error_message }
+fn result<'a>(name: &'a str, outcome: &'a Outcome) -> CreatePartitionsTopicResult<'a> {
+    CreatePartitionsTopicResult {
+        name,
+        error_code: outcome.number(),
+        error_message: outcome.text(),
+    }
 }

@@ -7,12 +7,12 @@
 //! below; this module translates.
 
 mod answer;
-mod config_source;
 mod dispatch;
 mod error_map;
 mod groups;
 mod lookup;
 mod outcome;
+mod settings_words;
 mod topology;
 
 mod k00_produce;
@@ -31,13 +31,23 @@ mod k16_list_groups;
 mod k18_api_versions;
 mod k19_create_topics;
 mod k20_delete_topics;
+mod k21_delete_records;
 mod k22_init_producer_id;
 mod k23_offset_for_leader_epoch;
+mod k32_describe_configs;
+mod k33_alter_configs;
+mod k35_describe_log_dirs;
 mod k37_create_partitions;
 mod k42_delete_groups;
+mod k43_elect_leaders;
+mod k44_incremental_alter_configs;
+mod k46_list_partition_reassignments;
 mod k47_offset_delete;
+mod k55_describe_quorum;
+mod k57_update_features;
 mod k60_describe_cluster;
 mod k61_describe_producers;
+mod k74_list_config_resources;
 mod k75_describe_topic_partitions;
 
 pub(crate) use answer::{Answer, Context, Held, Later, Reply, ReplyTo};

@@ -87,6 +87,15 @@ impl Layers {
         Resolved { setting, value, source, synonyms }
     }
 
+    /// A broker setting as it was set on every broker; told for "all brokers" as a resource.
+    pub fn every_broker(&self, setting: &'static Setting) -> Resolved {
+        let mut resolved = self.broker(setting);
+        resolved.synonyms.retain(|synonym| synonym.source == Source::EveryBroker);
+        resolved.value = resolved.synonyms.first().map(|synonym| synonym.value.clone());
+        resolved.source = Source::EveryBroker;
+        resolved
+    }
+
     /// A setting of a group, given its own; the broker's setting `group.NAME` is its default.
     pub fn group(&self, setting: &'static Setting, own: &Overrides) -> Resolved {
         let mut synonyms = Vec::new();

@@ -1,0 +1,52 @@
+//! Key 57, UpdateFeatures, versions 0-2: agree on behaviours cluster-wide (KIP-584).
+//!
+//! - v1 names the kind of a downgrade and may only check, v2 drops the results per feature: one
+//!   refusal refuses all.
+//!
+//! The features that Kafka 4.4 has concern its own metadata log, its transactions and its group
+//! protocols' introduction; ApiVersions names none here, so every update is refused as that of a
+//! feature the broker does not know.
+
+use super::outcome::{Outcome, count};
+use super::{Answer, Context};
+use ottla_cluster::command::{FeatureChange, UpdateFeatures};
+use ottla_wire::generated::update_features_request::FeatureUpdateKey;
+use ottla_wire::generated::update_features_response::UpdatableFeatureResult;
+use ottla_wire::generated::{UpdateFeaturesRequest, UpdateFeaturesResponse};
+use std::sync::Arc;
+
+/// Updates all or none.
+pub(super) fn handle(cx: &mut Context<'_>, request: UpdateFeaturesRequest<'_>) -> Answer {
+    let version = cx.version();
+    let change = |update: &FeatureUpdateKey<'_>| FeatureChange {
+        name: update.feature.to_owned(),
+        level: update.max_version_level,
+        may_fall: update.allow_downgrade || update.upgrade_type != UPGRADE,
+        supported: None,
+    };
+    let changes: Vec<_> = request.feature_updates.iter().map(change).collect();
+    let (broker, to, validate_only) = (Arc::clone(cx.broker), cx.to, request.validate_only);
+    Answer::Later(Box::pin(async move {
+        let features: Vec<_> = changes.iter().map(|change| change.name.clone()).collect();
+        let outcome = match broker.cluster.submit(UpdateFeatures { changes, validate_only }).await {
+            Ok(judged) => Outcome::from(&judged),
+            Err(error) => Outcome::from(&error),
+        };
+        count(&broker, to.key, std::iter::once(outcome.number()));
+        let results = features.iter().filter(|_| version < FIRST_WITHOUT_RESULTS);
+        let results = results.map(|feature| UpdatableFeatureResult {
+            feature,
+            error_code: outcome.number(),
+            error_message: outcome.text(),
+        });
+        to.encode(&UpdateFeaturesResponse {
+            error_code: outcome.number(),
+            error_message: outcome.text(),
+            results: results.collect(),
+            ..Default::default()
+        })
+    }))
+}
+
+const UPGRADE: i8 = 1;
+const FIRST_WITHOUT_RESULTS: i16 = 2;
