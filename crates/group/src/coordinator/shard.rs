@@ -40,7 +40,8 @@ use ottla_model::{
 /// Time is an argument and never goes backward: each call's `now.mono` is at or after the last
 /// one's (an earlier one is taken as the last). A deadline may be handled late, never early. One
 /// handled more than a second late lasts a little longer (up to three seconds): whoever stood
-/// still did not listen either, and heartbeats may be waiting to be read. Wall time is used for what is written down and may jump.
+/// still did not listen either, and heartbeats may be waiting to be read. Wall time is used for
+/// what is written down and may jump.
 ///
 /// # Durability
 ///
@@ -50,9 +51,9 @@ use ottla_model::{
 /// [`handle_durable`](Self::handle_durable) when an index and all before it can no longer be
 /// lost. A reply with `after: Some(index)` must not leave before that, and nothing else of the
 /// shard's state may be shown before it either ([`Observed`](super::Observed)). Replies that need
-/// not wait have `None`: a heartbeat waits for its own group's last generation, never for another group's
-/// records nor for any commit. An answer of absence (no such group, no such offset) waits for the
-/// removal.
+/// not wait have `None`: a heartbeat waits for its own group's last generation, never for another
+/// group's records nor for any commit. An answer of absence (no such group, no such offset) waits
+/// for the removal.
 ///
 /// # A failed append
 ///

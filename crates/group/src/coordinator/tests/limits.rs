@@ -29,6 +29,17 @@ fn kip_389_a_full_group_refuses_new_members() {
     assert_eq!(world.beat(&members[0].member, 1), Ok(()));
 }
 
+/// Kafka turns such a member away: its place is its own, so it comes back to a full group too.
+#[test]
+fn a_static_member_comes_back_to_a_full_group() {
+    let mut world = world(|config| config.group_size_max = 1);
+    world.stable(&[Joiner::fixed("g", "a")]);
+    let back = world.join(&Joiner::fixed("g", "a"));
+    assert_eq!(world.joined(back).generation, Generation(1));
+    let other = world.join(&Joiner::fixed("g", "b"));
+    assert_eq!(world.refused(other).error, GroupError::GroupMaxSizeReached);
+}
+
 /// group.max.size: while preparing, the first to come to the barrier have the places.
 #[test]
 fn kip_389_the_last_to_rejoin_goes() {

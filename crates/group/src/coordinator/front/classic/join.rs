@@ -23,7 +23,7 @@ impl Turn<'_> {
     pub(in super::super::super) fn join(&mut self, call: &Call<'_>, ask: &Join<'_>) {
         if ask.protocols.len() > PROTOCOLS_MAX {
             self.refuse_join(call, GroupError::InvalidRequest, ask.member);
-        } else if !self.has_room(ask.member) {
+        } else if !self.has_room(ask) {
             self.turn_away(call, ask);
         } else if !self.supports(ask) {
             self.refuse_join(call, GroupError::InconsistentGroupProtocol, ask.member);
@@ -44,10 +44,10 @@ impl Turn<'_> {
 
     /// `group.max.size`: while members are joining, those at the barrier count, so that the last
     /// to rejoin an oversized group are the ones to go; otherwise all members do.
-    fn has_room(&self, member: &str) -> bool {
+    fn has_room(&self, ask: &Join<'_>) -> bool {
         let bound = self.services.config.group_size_max;
         let roster = &self.group.roster;
-        let known = roster.member(member);
+        let known = self.place_of(ask).and_then(|id| roster.member(id));
         let has_room = match self.group.phase {
             Phase::Empty => true,
             Phase::Preparing(_) => {
@@ -55,16 +55,26 @@ impl Turn<'_> {
             }
             Phase::Completing { .. } | Phase::Stable => known.is_some() || roster.len() < bound,
         };
-        let promises_id = member.is_empty();
+        let promises_id = ask.member.is_empty() && ask.instance.is_none() && ask.requires_known_id;
         has_room && !(promises_id && roster.pending_len() >= bound)
+    }
+
+    /// The member whose place this join is for: the one it names, or the one that holds the
+    /// instance of a static member that comes back.
+    fn place_of(&self, ask: &Join<'_>) -> Option<&MemberId> {
+        let roster = &self.group.roster;
+        match ask.member {
+            "" => ask.instance.and_then(|instance| roster.holder(instance)),
+            member => roster.id(member),
+        }
     }
 
     fn has_room_for_metadata(&self, call: &Call<'_>, ask: &Join<'_>) -> bool {
         let protocols: usize = ask.protocols.iter().map(|p| p.name.len() + p.metadata.len()).sum();
         let sent = protocols + call.client.id.len() + ask.instance.map_or(0, str::len);
         let roster = &self.group.roster;
-        let id = roster.id(ask.member);
-        let own = id.and_then(|id| roster.member(id).map(|member| member.bytes(id)));
+        let place = self.place_of(ask);
+        let own = place.and_then(|id| roster.member(id).map(|member| member.bytes(id)));
         let others = roster.bytes() - own.unwrap_or_default();
         others + sent <= self.services.config.group_metadata_bytes_max
     }
