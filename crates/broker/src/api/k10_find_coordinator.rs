@@ -30,7 +30,8 @@ pub(super) fn handle(cx: &mut Context<'_>, request: FindCoordinatorRequest<'_>) 
     }
     let image = cx.broker.cluster.image();
     let (broker, listener) = (Arc::clone(cx.broker), Arc::clone(&cx.session.listener));
-    if image.topic(ottla_cluster::names::OFFSETS_TOPIC).is_some() {
+    let is_there = |key: &String| matches!(place(&image, key), Place::At(..));
+    if keys.iter().all(is_there) {
         let places = find(&broker, &image, &listener, &keys);
         return cx.reply(&response(batched, places));
     }
@@ -81,6 +82,10 @@ fn refusal(key_type: i8) -> Option<(ErrorCode, Option<&'static str>)> {
     }
 }
 
+fn place(image: &Image, group: &str) -> Place {
+    coordinator(image, &GroupId::from(group))
+}
+
 fn find<'a>(
     broker: &Broker,
     image: &'a Image,
@@ -88,7 +93,7 @@ fn find<'a>(
     keys: &'a [String],
 ) -> Vec<Coordinator<'a>> {
     let find = |key: &'a String| {
-        let Place::At(_, node) = coordinator(image, &GroupId::from(key.as_str())) else {
+        let Place::At(_, node) = place(image, key) else {
             return Err(ErrorCode::CoordinatorNotAvailable);
         };
         let known = image.broker(node).ok_or(ErrorCode::CoordinatorNotAvailable)?;

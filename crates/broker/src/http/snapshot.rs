@@ -79,8 +79,11 @@ impl Snapshot {
     fn requests(&mut self, broker: &Broker) {
         for api in APIS.iter().filter(|api| api.served) {
             let latency = broker.metrics.requests.of(api.key);
-            let (buckets, sum) = (latency.buckets().collect(), latency.sum());
-            self.requests.push(Requests { api: api.key.to_string(), buckets, sum });
+            let buckets: Vec<_> = latency.buckets().collect();
+            if buckets.iter().any(|(_, count)| *count > 0) {
+                let (api, sum) = (api.key.to_string(), latency.sum());
+                self.requests.push(Requests { api, buckets, sum });
+            }
         }
         for ((key, code), count) in broker.metrics.errors.snapshot() {
             let api = ottla_wire::Api::from_number(key).map(|api| api.key.to_string());
