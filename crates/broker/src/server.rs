@@ -151,6 +151,11 @@ impl Server {
         self.http
     }
 
+    /// How many fetches wait for records now.
+    pub fn waiting_fetches(&self) -> usize {
+        self.broker.fetches.count()
+    }
+
     /// Stops: accepts nobody any more, answers what is in flight, closes everything. Returns
     /// whether that was done within `shutdown.grace.ms`; what was not is cut.
     pub async fn stop(mut self) -> bool {

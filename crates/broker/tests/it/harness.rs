@@ -3,6 +3,11 @@
 
 use ottla_broker::Server;
 use ottla_broker::config::{Config, Source};
+use ottla_model::Timestamp;
+use ottla_records::{Batches, Builder, Compression, NewRecord};
+use ottla_wire::generated::create_topics_request::CreatableTopic;
+use ottla_wire::generated::fetch_response::PartitionData;
+use ottla_wire::generated::{CreateTopicsRequest, CreateTopicsResponse};
 use ottla_wire::header::decode_response;
 use ottla_wire::{ApiKey, Message, Output, Reader, Request, frame};
 use std::io::{ErrorKind, Read, Write};
@@ -73,9 +78,9 @@ impl TestBroker {
         self.server.as_ref().and_then(|server| server.listeners().next()).expect("running").bound
     }
 
-    /// Its data.
-    pub(crate) fn data(&self) -> &Path {
-        &self.folder.0
+    /// Fetches that wait for records now.
+    pub(crate) fn waiting_fetches(&self) -> usize {
+        self.server.as_ref().map_or(0, Server::waiting_fetches)
     }
 
     /// A fresh connection to it.
@@ -205,4 +210,46 @@ impl Answered {
 
 fn is_closed(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+}
+
+/// Creates a topic and waits until it is there.
+pub(crate) fn create_topic(client: &mut Client, name: &str, partitions: i32) {
+    let topic = CreatableTopic {
+        name,
+        num_partitions: partitions,
+        replication_factor: 1,
+        ..Default::default()
+    };
+    let request =
+        CreateTopicsRequest { topics: vec![topic], timeout_ms: 10_000, ..Default::default() };
+    let answer = client.ask(7, &request);
+    let response: CreateTopicsResponse<'_> = answer.read();
+    assert_eq!(response.topics[0].error_code, 0, "{:?}", response.topics[0].error_message);
+}
+
+/// A batch of records with these values, stamped 1000, 1001 and so on.
+pub(crate) fn batch(values: &[&str]) -> Vec<u8> {
+    let mut builder = Builder::new(Compression::None);
+    for (timestamp, value) in (1_000..).zip(values) {
+        let record = NewRecord::new(Timestamp(timestamp), None, Some(value.as_bytes()));
+        builder.append(&record).expect("room");
+    }
+    builder.build().expect("a batch")
+}
+
+/// The values of the records a fetch found.
+pub(crate) fn records_of(part: &PartitionData<'_>) -> Vec<String> {
+    let bytes = part.records.as_ref().map(|records| {
+        records.chunks().flat_map(|chunk| chunk.iter().copied()).collect::<Vec<u8>>()
+    });
+    let bytes = bytes.unwrap_or_default();
+    let mut values = Vec::new();
+    for batch in Batches::new(&bytes) {
+        let records = batch.expect("a batch").records(1 << 20).expect("records");
+        for record in &records {
+            let value = record.expect("a record").value.expect("a value");
+            values.push(String::from_utf8(value.to_vec()).expect("text"));
+        }
+    }
+    values
 }

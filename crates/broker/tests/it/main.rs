@@ -2,5 +2,7 @@
 //! broker and speaks the wire; tests speak to the harness.
 
 mod connections;
+mod groups;
 mod harness;
+mod records;
 mod versions;
