@@ -108,9 +108,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut registered = false;
         let mut alarm = pin!(tokio::time::sleep(self.limits.idle_max));
         let end = std::future::poll_fn(|cx| {
-            // Polled once to leave a waker; after that the flag tells.
-            if !registered || lifeline.is_draining() {
-                registered = true;
+            // Polled once, to leave a waker; from then on the flag tells.
+            if !std::mem::replace(&mut registered, true) {
                 let _ = draining.as_mut().poll(cx);
             }
             let step = catch_unwind(AssertUnwindSafe(|| {

@@ -212,7 +212,7 @@ fn a_session_is_told_only_what_is_new() {
     let mut client = broker.connect();
     create_topic(&mut client, "t", 2);
     let mut request = fetch("t", 0, 0, 0);
-    let other = FetchPartition { partition: 1, ..request.topics[0].partitions[0].clone() };
+    let other = FetchPartition { partition: 1, ..request.topics[0].partitions[0] };
     request.topics[0].partitions.push(other);
     request.session_epoch = 0;
     let answer = client.ask(FETCH, &request);
