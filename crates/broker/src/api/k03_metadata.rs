@@ -1,7 +1,8 @@
 //! Key 3, Metadata, versions 0-13: which brokers there are, which topics, and who leads what.
 //!
 //! - v0 asks for all topics by an empty list; from v1 on by none, and an empty list means none.
-//! - v1 adds racks, the controller and the internal mark, v2 the cluster's id, v3 the throttle time.
+//! - v1 adds racks, the controller and the internal mark, v2 the cluster's id, v3 the throttle
+//!   time.
 //! - v4 lets the client forbid that a topic is created because it was asked for (KIP-204).
 //! - v5 adds offline replicas, v7 leader epochs, v8 authorized operations (the cluster's gone again
 //!   in v11), v9 is flexible.

@@ -1,6 +1,7 @@
 //! Key 60, DescribeCluster, versions 0-2: the cluster's id and brokers (KIP-700).
 //!
-//! - v1 says whether brokers or controllers are meant (KIP-919); v2 marks fenced brokers (KIP-1073).
+//! - v1 says whether brokers or controllers are meant (KIP-919); v2 marks fenced brokers
+//!   (KIP-1073).
 //!
 //! Left out: controllers. There is no listener that leads to any, so asking for them is refused;
 //! and a broker that is not live is not known, so none is ever listed as fenced.

@@ -1,8 +1,11 @@
 //! Tests of a whole broker over TCP: one program, one module per subject. [`harness`] starts the
 //! broker and speaks the wire; tests speak to the harness.
 
+mod admin;
 mod connections;
 mod groups;
 mod harness;
 mod records;
+mod settings;
+mod topics;
 mod versions;

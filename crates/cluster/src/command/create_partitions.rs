@@ -63,7 +63,7 @@ fn decide_one(
         let message = format!("The number of partitions of {} is fixed.", wish.name);
         return Err(Refusal::new(RefusalKind::InvalidRequest, message));
     }
-    check_request(means, *added + more)?;
+    check_request(means, *added + more, "additional partitions")?;
     let all = means.limits.partitions;
     if image.partition_count() + *added + more > all {
         let message = format!("The cluster may hold at most {all} partitions.");

@@ -173,7 +173,7 @@ fn replicas(
     };
     let partitions = or_default(topic.partitions.into(), "num.partitions");
     let replication = or_default(topic.replication_factor.into(), "default.replication.factor");
-    check_request(means, partitions)?;
+    check_request(means, partitions, "partitions")?;
     // Leaders of different topics start at different brokers.
     assign::choose(image, partitions, replication, image.partition_count())
 }
@@ -211,9 +211,13 @@ fn by_hand(image: &Image, topic: &NewTopic) -> Result<Vec<Vec<NodeId>>, Refusal>
     Ok(replicas.into_values().collect())
 }
 
-pub(super) fn check_request(means: &Means<'_>, partitions: usize) -> Result<(), Refusal> {
+pub(super) fn check_request(
+    means: &Means<'_>,
+    partitions: usize,
+    what: &str,
+) -> Result<(), Refusal> {
     if partitions > means.limits.partitions_per_request {
-        let message = "Excessively large number of partitions per request.";
+        let message = format!("Excessively large number of {what} per request.");
         return Err(Refusal::new(RefusalKind::PolicyViolation, message));
     }
     Ok(())
@@ -226,7 +230,7 @@ fn check_limits(
     partitions: usize,
 ) -> Result<(), Refusal> {
     let violation = |message| Err(Refusal::new(RefusalKind::PolicyViolation, message));
-    check_request(means, batch.partitions + partitions)?;
+    check_request(means, batch.partitions + partitions, "partitions")?;
     let (topics, all) = (means.limits.topics, means.limits.partitions);
     if image.topic_count() + batch.names.len() >= topics {
         return violation(format!("The cluster may hold at most {topics} topics."));

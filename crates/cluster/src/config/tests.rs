@@ -1,3 +1,5 @@
+//! Settings against what a running Kafka said of the same values.
+
 use super::*;
 use crate::config::resolve::check_topic;
 use proptest::prelude::*;
@@ -178,7 +180,10 @@ fn overrides(given: &[(&str, &str)]) -> Overrides {
 proptest! {
     /// Whatever is accepted has a typed form without panic, and stays accepted.
     #[test]
-    fn any_value_is_judged(index in 0..24_usize, value in "-?[0-9]{1,20}|[a-zA-Z,. ]{0,20}|.{0,12}") {
+    fn any_value_is_judged(
+        index in 0..24_usize,
+        value in "-?[0-9]{1,20}|[a-zA-Z,. ]{0,20}|.{0,12}",
+    ) {
         let Some(setting) = topic::SETTINGS.get(index) else { return Ok(()) };
         let given = Overrides::from([(setting.name.to_owned(), value)]);
         if let Ok(settings) = check_topic(&given, &Layers::default()) {

@@ -1,3 +1,5 @@
+//! Plans, one situation of a data directory at a time.
+
 use super::*;
 use crate::config::Registry;
 use crate::record::{DeletedRecord, TopicRecord, deleted_key, put, topic_key};
@@ -110,7 +112,11 @@ fn marks_are_told_from_topic_names() {
 
 proptest! {
     #[test]
-    fn names_go_there_and_back(topic in "[a-zA-Z0-9._-]{1,249}", partition in 0..i32::MAX, unique: [u8; 16]) {
+    fn names_go_there_and_back(
+        topic in "[a-zA-Z0-9._-]{1,249}",
+        partition in 0..i32::MAX,
+        unique: [u8; 16],
+    ) {
         prop_assume!(topic != "." && topic != "..");
         let at = TopicPartition::new(&*topic, partition);
         prop_assert_eq!(parse(&folder_name(&at)), Name::Partition(at.clone()));
@@ -121,7 +127,10 @@ proptest! {
     }
 
     #[test]
-    fn any_folder_is_judged_without_panic(folder in ".{0,80}", id in prop::option::of(any::<[u8; 16]>())) {
+    fn any_folder_is_judged_without_panic(
+        folder in ".{0,80}",
+        id in prop::option::of(any::<[u8; 16]>()),
+    ) {
         let actions = plan(&image(), ME, &[Found { folder, topic_id: id.map(TopicId) }]);
         prop_assert!(actions.len() >= 2);
     }

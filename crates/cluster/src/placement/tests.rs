@@ -1,3 +1,5 @@
+//! Golden values from Java, and what a placement owes whatever the brokers.
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
