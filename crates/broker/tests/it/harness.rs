@@ -83,6 +83,11 @@ impl TestBroker {
         self.server.as_ref().map_or(0, Server::waiting_fetches)
     }
 
+    /// Its data directory.
+    pub(crate) fn data(&self) -> &Path {
+        &self.folder.0
+    }
+
     /// A fresh connection to it.
     pub(crate) fn connect(&self) -> Client {
         Client::connect(self.address())
