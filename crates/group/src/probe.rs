@@ -45,6 +45,9 @@ names! {
         MemberSkippedAssignment,
         /// A cooperative member gave up partitions and joined once more to hand them on.
         MemberSecondRebalance,
+        /// A cooperative member lost partitions while it joined with them, and joined once more
+        /// for those who wait for them.
+        MemberLostWhileJoining,
         /// An initial rebalance was extended because someone came.
         CoordinatorExtendedInitial,
         /// A barrier closed without a dynamic member, which was dropped.
@@ -95,6 +98,10 @@ names! {
         MemberJoinsBeforeRevoked,
         /// The cooperative leader hands out partitions their old owner still holds.
         LeaderForgetsToWithhold,
+        /// The log takes appends of owners that are deposed.
+        LogWithoutFence,
+        /// The log keeps a part of a batch.
+        LogTearsBatches,
         /// The coordinator answers before the record is durable.
         CoordinatorAnswersEarly,
         /// The coordinator takes commits of any generation.
@@ -103,6 +110,8 @@ names! {
         CoordinatorOutlivesOwnership,
         /// The coordinator does not count generations up.
         CoordinatorReusesGenerations,
+        /// The coordinator that takes over may tell of a generation that was told of before.
+        CoordinatorRepeatsGenerations,
         /// The coordinator lets a former self of a static member go on.
         CoordinatorFencesNobody,
         /// The coordinator answers of absence before the removal is durable.

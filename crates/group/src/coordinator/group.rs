@@ -29,6 +29,9 @@ pub(super) struct Group {
     pub(super) barrier: Deadline,
     /// The generation in force, or the last one. Rises over the group's whole life.
     pub(super) generation: Generation,
+    /// Whether no generation began since it was restored from the log: the coordinator before may
+    /// have told members of one that is not in it.
+    pub(super) is_restored: bool,
     /// `consumer`, `connect`, ...; `None` until it has had a member.
     pub(super) protocol_type: Option<Arc<str>>,
     /// The assignor in force.
@@ -60,6 +63,7 @@ impl Group {
             phase: Phase::Empty,
             barrier: Deadline::unarmed(),
             generation: Generation(0),
+            is_restored: false,
             protocol_type: None,
             protocol: None,
             subscribed: None,

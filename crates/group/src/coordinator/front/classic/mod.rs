@@ -35,6 +35,7 @@ impl Turn<'_> {
     pub(in super::super) fn restore(&mut self) {
         let Some(metadata) = self.group.hard.metadata().cloned() else { return };
         self.group.generation = metadata.generation;
+        self.group.is_restored = true;
         self.group.protocol_type =
             (!metadata.protocol_type.is_empty()).then(|| metadata.protocol_type.clone());
         self.group.protocol = metadata.protocol.clone();

@@ -2,7 +2,7 @@
 
 use super::super::super::barrier::{Barrier, Phase};
 use super::super::super::journal::Triggers;
-use super::super::super::record::{GroupMetadata, Record};
+use super::super::super::record::{GroupMetadata, GroupMetadataValue, Record};
 use super::super::super::roster::Parked;
 use super::super::super::timers::Due;
 use super::super::super::turn::Turn;
@@ -107,7 +107,7 @@ impl Turn<'_> {
         else {
             return;
         };
-        self.group.generation = next(self.group.generation);
+        self.raise_generation();
         self.group.protocol = self.group.roster.elect_protocol();
         self.group.subscribed = self.subscribed_topics();
         self.note_generation(barrier);
@@ -132,9 +132,36 @@ impl Turn<'_> {
         self.arm_barrier(self.group.roster.rebalance_timeout());
     }
 
+    /// Raises the generation to one that no member of the last hard one was ever told of.
+    ///
+    /// A generation is told before it is hard. If the next coordinator began anew at the last hard
+    /// one, it would tell the same number again, and a request of the first telling that was long
+    /// under way would pass for one of the second: a late commit would overwrite a newer one. So
+    /// at most one number is told that is not on record, and a coordinator that takes over leaves
+    /// one out. What is written for that is the last hard generation under the number that was
+    /// told: its assignment, the last one anybody owned anything by, stays in force for it.
+    fn raise_generation(&mut self) {
+        let restored = core::mem::take(&mut self.group.is_restored);
+        let told = if restored { next(self.group.generation) } else { self.group.generation };
+        let hard = self.group.hard.metadata().filter(|hard| !hard.members.is_empty());
+        let Some(hard) = hard.filter(|_| !probe::has(Fault::CoordinatorRepeatsGenerations)) else {
+            self.group.generation = next(self.group.generation);
+            return;
+        };
+        if hard.generation != told {
+            let value = Arc::new(GroupMetadataValue { generation: told, ..(**hard).clone() });
+            let group = self.group.id.clone();
+            let record = Record::GroupMetadata(GroupMetadata { group, value: Some(value) });
+            let decided = self.decide(alloc::vec![record]);
+            debug_assert!(decided.is_ok(), "what was written before is no larger now");
+        }
+        self.group.generation = next(told);
+    }
+
     /// Nobody is left: that too is a generation, and a hard one.
     fn run_empty(&mut self) {
         let Phase::Preparing(barrier) = self.enter(Phase::Empty) else { return };
+        self.group.is_restored = false;
         self.group.generation = next(self.group.generation);
         self.group.protocol = None;
         self.group.subscribed = self.subscribed_topics();
