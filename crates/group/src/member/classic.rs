@@ -116,7 +116,7 @@ impl Member {
             rebalance_timeout: self.config.rebalance_timeout,
             reason: self.reason,
         });
-        self.phase = Phase::Joining { topics: self.topics.clone() };
+        self.phase = Phase::Joining { topics: self.topics.clone(), claimed: self.owned.clone() };
         self.send(node, Kind::Join, request, now);
     }
 
@@ -139,8 +139,8 @@ impl Member {
         reply: Result<Joined, JoinRefused>,
         now: Instant,
     ) {
-        let Phase::Joining { topics } = &mut self.phase else { return };
-        let topics = core::mem::take(topics);
+        let Phase::Joining { topics, claimed } = &mut self.phase else { return };
+        let (topics, claimed) = (core::mem::take(topics), core::mem::take(claimed));
         let joined = match reply {
             Ok(joined) => joined,
             Err(refused) => return self.on_join_refused(refused, now),
@@ -154,7 +154,7 @@ impl Member {
         self.generation = Some(joined.generation);
         self.note_at_rest(&call);
         self.heartbeat_at = now + self.config.heartbeat_interval;
-        let round = Round { assignor, topics, led: None };
+        let round = Round { assignor, topics, claimed, led: None };
         if joined.leader == self.id {
             self.lead(round, joined.members, joined.skip_assignment, now);
         } else {
@@ -240,11 +240,17 @@ impl Member {
         self.last_assigned = self.generation.map(|generation| (assigned, generation));
         self.outputs.push_back(Output::Assigned(added));
         self.resume_commits();
+        // What was lost since the join is kept from others like what is given up only now.
+        let waits = !round.claimed.minus(&self.owned).is_empty();
         self.phase = Phase::Stable(round);
         if !taken_away.is_empty() {
             probe::hit(Mark::MemberSecondRebalance);
             self.reason = "partitions were given up for others";
             return self.revoke(taken_away, Then::Join, now);
+        }
+        if waits {
+            probe::hit(Mark::MemberLostWhileJoining);
+            return self.rejoin("partitions were lost that others wait for", now);
         }
         self.rejoin_if_outdated(now);
     }

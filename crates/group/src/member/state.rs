@@ -28,6 +28,8 @@ pub(super) enum Phase {
     Joining {
         /// The topics it said it wants.
         topics: Vec<TopicName>,
+        /// What it said it owns.
+        claimed: Partitions,
     },
     /// Leader of a new generation, waiting to learn of topics it did not know.
     Assigning {
@@ -103,6 +105,8 @@ pub(super) struct Round {
     pub(super) assignor: Assignor,
     /// The topics this member said it wants.
     pub(super) topics: Vec<TopicName>,
+    /// What this member said it owns: the leader keeps it from others until it is given up.
+    pub(super) claimed: Partitions,
     /// The leader alone: each topic any member wants, and how many partitions it had.
     pub(super) led: Option<Led>,
 }
