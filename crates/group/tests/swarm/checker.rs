@@ -1,0 +1,191 @@
+//! What must hold, seen from outside: by what members were told and what readers were answered.
+
+use ottla_group::assign::Partitions;
+use ottla_group::message::offsets::Fetched;
+use ottla_model::{Generation, PartitionId};
+use std::collections::BTreeMap;
+
+/// Topics are `t0`, `t1`, ...; a partition is a place in one flat list.
+pub const TOPICS: usize = 3;
+pub const PARTITIONS_MAX: usize = 8;
+pub const PLACES: usize = TOPICS * PARTITIONS_MAX;
+
+/// Per partition the least offset a reader may see from now on; 0 while nothing was acked.
+pub type Floor = [i64; PLACES];
+
+/// One process of one member slot.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Life {
+    pub slot: usize,
+    pub incarnation: u32,
+}
+
+/// The first thing found wrong, in words.
+pub type Verdict = Result<(), String>;
+
+#[derive(Default)]
+pub struct Checker {
+    owners: Vec<Vec<Life>>,
+    /// Who was assigned a partition in which generation.
+    assigned: BTreeMap<(Generation, usize), Life>,
+    /// The last generation each life was part of.
+    generations: BTreeMap<Life, Generation>,
+    floor: Floor,
+    /// Every commit ever sent, by its number: what it says.
+    commits: Vec<Vec<(usize, i64)>>,
+    pub acked: u64,
+    pub reads: u64,
+}
+
+pub fn place(topic: &str, partition: PartitionId) -> usize {
+    let topic = usize::from(topic.as_bytes()[1] - b'0');
+    topic * PARTITIONS_MAX + partition.0 as usize
+}
+
+pub fn topic_name(topic: usize) -> &'static str {
+    ["t0", "t1", "t2"][topic]
+}
+
+fn named(place: usize) -> String {
+    format!("{}-{}", topic_name(place / PARTITIONS_MAX), place % PARTITIONS_MAX)
+}
+
+impl Checker {
+    pub fn new() -> Self {
+        Self { owners: vec![Vec::new(); PLACES], ..Self::default() }
+    }
+
+    /// A member was told that these are its own from now on. `is_excused` names those that may have
+    /// them too: who does not run at the moment delivers nothing, and is asked when it wakes.
+    pub fn gained(
+        &mut self,
+        life: Life,
+        partitions: &Partitions,
+        is_excused: impl Fn(Life) -> bool,
+    ) -> Verdict {
+        for (topic, partition) in partitions.iter() {
+            let place = place(topic, partition);
+            let owners = &mut self.owners[place];
+            if let Some(other) = owners.iter().find(|other| !is_excused(**other)) {
+                return Err(format!("{} has two owners: {other:?} and {life:?}", named(place)));
+            }
+            owners.push(life);
+        }
+        Ok(())
+    }
+
+    /// These are its own no longer.
+    pub fn gave_up(&mut self, life: Life, partitions: &Partitions) {
+        for (topic, partition) in partitions.iter() {
+            self.owners[place(topic, partition)].retain(|owner| *owner != life);
+        }
+    }
+
+    /// It is gone, and whatever it had with it.
+    pub fn died(&mut self, life: Life) {
+        for owners in &mut self.owners {
+            owners.retain(|owner| *owner != life);
+        }
+    }
+
+    /// It woke up and had its chance to notice: nothing of its may be another's.
+    pub fn woke(&self, life: Life, is_excused: impl Fn(Life) -> bool) -> Verdict {
+        for (place, owners) in self.owners.iter().enumerate() {
+            let is_other = |other: &Life| *other != life && !is_excused(*other);
+            if owners.contains(&life) && owners.iter().any(is_other) {
+                return Err(format!("{} has two owners after a sleep: {owners:?}", named(place)));
+            }
+        }
+        Ok(())
+    }
+
+    /// It took its part of a generation. `is_former` names those whose place it took in it: a
+    /// static member that restarts stays in the same generation.
+    pub fn adopted(
+        &mut self,
+        life: Life,
+        generation: Generation,
+        part: &Partitions,
+        is_former: impl Fn(Life) -> bool,
+    ) -> Verdict {
+        let before = self.generations.insert(life, generation);
+        if before.is_some_and(|before| before > generation) {
+            return Err(format!("{life:?} went back from {before:?} to {generation}"));
+        }
+        for (topic, partition) in part.iter() {
+            let place = place(topic, partition);
+            let owner = *self.assigned.entry((generation, place)).or_insert(life);
+            if owner != life && !is_former(owner) {
+                let place = named(place);
+                return Err(format!("{place} is {owner:?}'s and {life:?}'s in {generation}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every partition up to `counts` of `topics` has exactly one owner?
+    pub fn all_owned(&self, counts: &[usize; TOPICS], wanted: &[bool; TOPICS]) -> bool {
+        (0..PLACES).all(|place| {
+            let (topic, partition) = (place / PARTITIONS_MAX, place % PARTITIONS_MAX);
+            !wanted[topic] || partition >= counts[topic] || self.owners[place].len() == 1
+        })
+    }
+
+    /// A commit is about to be sent; its number goes into its metadata.
+    pub fn number_commit(&mut self, offsets: Vec<(usize, i64)>) -> usize {
+        self.commits.push(offsets);
+        self.commits.len() - 1
+    }
+
+    pub fn committed(&mut self, offsets: impl Iterator<Item = (usize, i64)>) {
+        self.acked += 1;
+        for (place, offset) in offsets {
+            self.floor[place] = self.floor[place].max(offset);
+        }
+    }
+
+    /// What a read that begins now must at least see.
+    pub fn floor(&self) -> Floor {
+        self.floor
+    }
+
+    /// A read that began at `floor` was answered.
+    pub fn read(&mut self, fetched: &Fetched, floor: &Floor) -> Verdict {
+        self.reads += 1;
+        let mut seen = [const { None }; PLACES];
+        for (topic, partitions) in &fetched.topics {
+            for (partition, committed) in partitions {
+                let place = place(topic, *partition);
+                let offset = committed.as_ref().map_or(0, |committed| committed.offset.0);
+                if offset < floor[place] {
+                    return Err(format!(
+                        "{} was read as {offset} after {} was acknowledged or read",
+                        named(place),
+                        floor[place]
+                    ));
+                }
+                // Whoever reads it may rely on it.
+                self.floor[place] = self.floor[place].max(offset);
+                seen[place] = Some((offset, committed.as_ref().map(|c| c.metadata.clone())));
+            }
+        }
+        self.check_whole(&seen)
+    }
+
+    /// Commits are whole: where one partition of a commit is seen, so are the others, or newer.
+    fn check_whole(&self, seen: &[Option<(i64, Option<std::sync::Arc<str>>)>; PLACES]) -> Verdict {
+        for (_, metadata) in seen.iter().flatten() {
+            let number = metadata.as_ref().and_then(|text| text.parse::<usize>().ok());
+            let Some(commit) = number.and_then(|number| self.commits.get(number)) else { continue };
+            for (place, offset) in commit {
+                if let Some((other, _)) = &seen[*place]
+                    && other < offset
+                {
+                    let place = named(*place);
+                    return Err(format!("half a commit: {place} at {other}, not yet {offset}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}

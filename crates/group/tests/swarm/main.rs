@@ -1,0 +1,194 @@
+//! The swarm: many members of the shipped code, two would-be coordinators over one log, and a
+//! network, disks and clocks that fail; seed by seed, in memory, with time that only jumps.
+//!
+//! `OTTLA_SEEDS=100000` runs so many seeds (300 without), from `OTTLA_SEED_FIRST` on;
+//! `OTTLA_SEED=N` runs one and prints what happened in it. What is checked lives in
+//! [`checker`]: from outside, by what members and readers were told.
+
+// A test binary has no outside: `pub` says what other modules of it use.
+#![allow(unreachable_pub)]
+
+mod actor;
+mod bugs;
+mod chaos;
+mod checker;
+#[path = "../harness/mod.rs"]
+mod harness;
+mod net;
+mod rng;
+mod site;
+mod wires;
+mod world;
+
+use ottla_group::probe::{self, Fault};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use world::{EVENTS_MIN, World};
+
+/// Marks and faults belong to the process: one test at a time.
+static PROCESS: Mutex<()> = Mutex::new(());
+const SEEDS_DEFAULT: u64 = 300;
+/// After so many broken seeds there is no need for more.
+const BROKEN_MAX: usize = 8;
+/// With so many seeds every coverage mark must have been hit.
+const SEEDS_FULL: u64 = 20_000;
+
+/// What one seed came to.
+struct Outcome {
+    hash: u64,
+    events: u64,
+    acked: u64,
+    reads: u64,
+    is_rivalled: bool,
+    verdict: Result<(), String>,
+}
+
+fn run(seed: u64) -> Outcome {
+    let mut world = World::new(seed, false);
+    let verdict = world.run();
+    Outcome {
+        hash: world.trace.hash,
+        events: world.events,
+        acked: world.checker.acked,
+        reads: world.checker.reads,
+        is_rivalled: world.rival_answers > 0,
+        verdict,
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn no_violation() {
+    let _alone = PROCESS.lock();
+    if let Some(seed) = number("OTTLA_SEED") {
+        return tell(seed);
+    }
+    let seeds = number("OTTLA_SEEDS").unwrap_or(SEEDS_DEFAULT);
+    let first = number("OTTLA_SEED_FIRST").unwrap_or(0);
+    let began = std::time::Instant::now();
+    let sums = run_all(first, seeds);
+    let took = began.elapsed();
+    println!(
+        "{seeds} seeds: {} events, {} commits acknowledged, {} reads, {} seeds with two \
+         coordinators active at once, {:.0} seeds/s",
+        sums.events.load(Relaxed),
+        sums.acked.load(Relaxed),
+        sums.reads.load(Relaxed),
+        sums.rivalled.load(Relaxed),
+        seeds as f64 / took.as_secs_f64(),
+    );
+    let missed: Vec<_> = probe::hits().filter(|(_, hit)| !hit).map(|(mark, _)| mark).collect();
+    println!("marks hit: {} of {}; missed: {missed:?}", all_marks() - missed.len(), all_marks());
+    let broken = sums.broken.into_inner().expect("no thread panicked");
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(sums.rivalled.load(Relaxed) >= seeds / 10, "two coordinators in a tenth of the seeds");
+    assert!(seeds < SEEDS_FULL || missed.is_empty(), "marks that no seed reached: {missed:?}");
+}
+
+fn all_marks() -> usize {
+    probe::hits().count()
+}
+
+#[derive(Default)]
+struct Sums {
+    events: AtomicU64,
+    acked: AtomicU64,
+    reads: AtomicU64,
+    rivalled: AtomicU64,
+    /// What went wrong, with how to see it again; the first few.
+    broken: Mutex<Vec<String>>,
+}
+
+fn run_all(first: u64, seeds: u64) -> Sums {
+    let sums = Sums::default();
+    let next = AtomicU64::new(first);
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Relaxed);
+                    let broken = sums.broken.lock().expect("no thread panicked").len();
+                    if seed >= first + seeds || broken >= BROKEN_MAX {
+                        return;
+                    }
+                    check(seed, &sums);
+                }
+            });
+        }
+    });
+    sums
+}
+
+fn check(seed: u64, sums: &Sums) {
+    let outcome = std::panic::catch_unwind(|| run(seed));
+    let violation = match &outcome {
+        Ok(Outcome { verdict: Err(violation), .. }) => violation.clone(),
+        Ok(Outcome { events, .. }) if *events < EVENTS_MIN => format!("only {events} events"),
+        Ok(_) => String::new(),
+        Err(_) => "an assertion fails".into(),
+    };
+    if !violation.is_empty() {
+        let line = format!("seed {seed}: {violation}\n  {}", replay(seed));
+        sums.broken.lock().expect("no thread panicked").push(line);
+    }
+    let Ok(outcome) = outcome else { return };
+    sums.events.fetch_add(outcome.events, Relaxed);
+    sums.acked.fetch_add(outcome.acked, Relaxed);
+    sums.reads.fetch_add(outcome.reads, Relaxed);
+    sums.rivalled.fetch_add(u64::from(outcome.is_rivalled), Relaxed);
+}
+
+fn replay(seed: u64) -> String {
+    format!(
+        "replay: OTTLA_SEED={seed} cargo test -p ottla-group --test swarm no_violation -- \
+         --nocapture"
+    )
+}
+
+/// Runs one seed and prints everything that happens in it.
+fn tell(seed: u64) {
+    let mut world = World::new(seed, true);
+    let verdict = world.run();
+    for line in world.trace.lines.take().unwrap_or_default() {
+        println!("{line}");
+    }
+    assert_eq!(verdict, Ok(()), "seed {seed}");
+}
+
+/// The same seed is the same run, to the last event.
+#[test]
+fn every_seed_is_one_run() {
+    let _alone = PROCESS.lock();
+    for seed in 0..40 {
+        assert_eq!(run(seed).hash, run(seed).hash, "seed {seed}");
+    }
+}
+
+/// Bugs that somebody could make, switched on one by one: the swarm finds each.
+#[test]
+fn reintroduced_bugs_are_found() {
+    let _alone = PROCESS.lock();
+    const SEEDS_MAX: u64 = 2000;
+    let mut unfound = Vec::new();
+    for fault in Fault::ALL {
+        probe::inject(Some(*fault));
+        let found = (0..SEEDS_MAX).find_map(|seed| {
+            // An assertion of the core is as good a find as a violation.
+            let verdict = std::panic::catch_unwind(|| run(seed).verdict);
+            match verdict {
+                Ok(verdict) => verdict.err().map(|violation| (seed, violation)),
+                Err(_) => Some((seed, "an assertion fails".into())),
+            }
+        });
+        probe::inject(None);
+        match found {
+            Some((seed, violation)) => println!("{fault:?}: seed {seed}: {violation}"),
+            None => unfound.push(fault),
+        }
+    }
+    assert!(unfound.is_empty(), "bugs that {SEEDS_MAX} seeds do not find: {unfound:?}");
+}
