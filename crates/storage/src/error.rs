@@ -157,6 +157,9 @@ pub enum ChangeError {
     /// A sync is under way: finish it first.
     #[error("a sync is under way")]
     SyncUnderWay,
+    /// A compaction is under way on what would be cut: finish it first.
+    #[error("a compaction is under way")]
+    CleaningUnderWay,
     /// The file system refused. The log is poisoned if it was being changed.
     #[error("cannot {what}: {error}")]
     Io {

@@ -14,6 +14,8 @@
 //!   start_sync() -> SyncJob    ------>  SyncJob::run() -> Synced         (fdatasync)
 //!   finish_sync(Synced)        <------
 //!   retain(now, committed)
+//!   start_clean(now, committed) ----->  CleanJob::run() -> Cleaned       (compaction)
+//!   finish_clean(Cleaned)      <------
 //!   due_removal(now)           ------>  Removal::run()                   (unlink)
 //!   recover(now)               when state() is Poisoned
 //!   close()                    at shutdown
@@ -47,11 +49,12 @@ mod segment;
 #[cfg(test)]
 mod tests;
 
+pub use clean::CleanError;
 pub use config::{CleanupPolicy, Durability, LogConfig};
 pub use error::{AppendError, ChangeError, Malformed, OpenError, Poison, ReadError};
 pub use log::{
-    AppendContext, Appended, Cut, CutReason, Log, Origin, Read, Reader, Recovery, Removal,
-    Retained, State, SyncJob, Synced, TimedOffset,
+    AppendContext, Appended, CleanJob, CleanReport, Cleaned, Cut, CutReason, Log, Origin, Read,
+    Reader, Recovery, Removal, Retained, State, SyncJob, Synced, TimedOffset,
 };
 pub use metadata::read_topic_id;
 pub use producers::{Producer, ProducerBatch, SequenceError};

@@ -2,16 +2,61 @@
 //! or the new one, by the file names that Kafka uses for it.
 //!
 //! A cleaned segment is written as `.cleaned`, synced, renamed to `.swap` (the point of no
-//! return), the originals are removed, and it takes its name. Its last batch is always kept,
-//! be it empty, so that its end tells which originals it replaces.
+//! return), the originals are removed, its indexes are written, and it takes its name. Its last
+//! batch is always kept, be it empty, so that its end tells which originals it replaces.
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use ottla_model::Offset;
 
 use crate::fs::{Fs, Listed, OpenMode};
-use crate::segment::{Scanner, names};
+use crate::segment::{Scanner, Segment, names};
+
+/// Puts a cleaned segment, written and synced, in the place of the group it was made of.
+///
+/// An error before the point of no return leaves the originals. After it there is none: whatever
+/// is left undone the next opening does, and until then open files hide it.
+pub(crate) fn swap_in(
+    fs: &dyn Fs,
+    dir: &Path,
+    group: &[Arc<Segment>],
+    cleaned: &Segment,
+) -> io::Result<()> {
+    let path = names::path(dir, cleaned.base, names::LOG);
+    let swap = names::behind(&path, names::SWAP);
+    // Readers of the originals must not come upon the new one's indexes.
+    for segment in group {
+        segment.hold_indexes()?;
+    }
+    fs.rename(&names::behind(&path, names::CLEANED), &swap)?;
+    fs.sync_dir(dir)?;
+    let _ = take_place(fs, dir, group, cleaned, &swap);
+    Ok(())
+}
+
+fn take_place(
+    fs: &dyn Fs,
+    dir: &Path,
+    group: &[Arc<Segment>],
+    cleaned: &Segment,
+    swap: &Path,
+) -> io::Result<()> {
+    for segment in group {
+        let keeps: &[&str] =
+            if segment.base == cleaned.base { &[names::SNAPSHOT, names::LOG] } else { &[] };
+        for suffix in names::OF_SEGMENT.iter().filter(|suffix| !keeps.contains(suffix)) {
+            remove(fs, &names::path(dir, segment.base, suffix))?;
+        }
+    }
+    cleaned.seal()?;
+    cleaned.sync_indexes()?;
+    // Originals gone, indexes there: only then may it look like any other segment.
+    fs.sync_dir(dir)?;
+    fs.rename(swap, &names::path(dir, cleaned.base, names::LOG))?;
+    fs.sync_dir(dir)
+}
 
 /// What [`sweep`] did.
 #[derive(Debug, Default)]

@@ -152,7 +152,10 @@ impl Log {
         // Spread by what differs between partitions and segments and is the same after a restart.
         let seed = crc32c::crc32c(self.dir.as_os_str().as_encoded_bytes()) as u64;
         let part = (seed ^ self.active.base.0 as u64) as u128 % jitter;
-        self.config.segment_ms.saturating_sub(std::time::Duration::from_millis(part as u64))
+        // Of a compacted log no record may wait in the active segment for longer than it may lie.
+        let lag = self.config.compaction_lag_max_ms.filter(|_| self.config.cleanup_policy.compact);
+        let ms = lag.map_or(self.config.segment_ms, |lag| lag.min(self.config.segment_ms));
+        ms.saturating_sub(std::time::Duration::from_millis(part as u64))
     }
 
     fn index_full(&self) -> bool {

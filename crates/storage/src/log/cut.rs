@@ -26,12 +26,14 @@ impl Log {
     pub fn recover(&mut self, now: Now) -> Result<Recovery, ChangeError> {
         let mut recovery = Recovery::default();
         if self.state != State::Online {
-            recovery.cuts = self.cut_to(self.synced_offset(), now)?;
-            // Even if nothing is left to cut now: an attempt before this may have cut it.
-            let epoch = self.leader_epoch().map_or(0, |epoch| epoch.0);
-            let epoch = LeaderEpoch(epoch.saturating_add(1));
-            self.begin_epoch(epoch).map_err(ChangeError::io("write the leader epoch"))?;
+            if self.syncing.under_way() {
+                return Err(ChangeError::SyncUnderWay);
+            }
+            // First, for after the cut nothing would tell of it any more. And even if nothing is
+            // left to cut: an attempt before this may have cut it.
+            let epoch = self.raise_epoch().map_err(ChangeError::io("write the leader epoch"))?;
             recovery.epoch_raised = Some(epoch);
+            recovery.cuts = self.cut_to(self.synced_offset(), now)?;
             let _ = self.fs.remove(&self.dir.join(names::SYNC_FAILED));
             self.state = State::Online;
         }
@@ -58,9 +60,25 @@ impl Log {
         Ok(self.end_offset())
     }
 
+    /// Begins another epoch where the log is about to end.
+    fn raise_epoch(&mut self) -> io::Result<LeaderEpoch> {
+        let newest = self.leader_epoch().map_or(0, |epoch| epoch.0);
+        let epoch = LeaderEpoch(newest.saturating_add(1));
+        let mut epochs = self.epochs.clone();
+        epochs.cut_end(self.synced_offset());
+        epochs.assign(epoch, self.synced_offset());
+        self.write_epochs(&epochs)?;
+        self.epochs = epochs;
+        Ok(epoch)
+    }
+
     fn cut_to(&mut self, offset: Offset, now: Now) -> Result<Vec<Cut>, ChangeError> {
         if self.syncing.under_way() {
             return Err(ChangeError::SyncUnderWay);
+        }
+        let cleaned_to = self.syncing.checkpointed_in();
+        if self.cleaning && offset < cleaned_to {
+            return Err(ChangeError::CleaningUnderWay);
         }
         let segments = self.shared.segments();
         let at = segment_at(&segments, offset);
@@ -88,8 +106,11 @@ impl Log {
             self.write_epochs(&epochs).map_err(ChangeError::io("write the leader epochs"))?;
             self.epochs = epochs;
         }
-        // Without it the next start takes longer, that is all.
-        let _ = self.write_checkpoint_now(0);
+        // One that was not dropped will do; without any, a lost write could pass for a gap.
+        let written = self.write_checkpoint_now(0);
+        if self.read_checkpoint().map_err(ChangeError::io("read the checkpoint"))?.is_none() {
+            written.map_err(ChangeError::io("write the checkpoint"))?;
+        }
         Ok(cuts)
     }
 
@@ -196,14 +217,21 @@ impl Log {
     }
 }
 
-/// Where in a segment to cut so that it ends at or before `offset`, and the end that it has then.
+/// Where in a segment to cut so that it ends at or before `offset`, and the end that it has then:
+/// that of its last batch, for compaction may have left a gap behind it.
 fn place(segment: &Segment, offset: Offset) -> io::Result<(u64, Offset)> {
-    match segment.seek(offset)? {
-        Ok(Some(seen)) => Ok((seen.position, seen.header().base_offset().min(offset))),
-        Ok(None) => Ok((segment.size(), offset)),
-        Err((position, damage)) => {
-            let what = format!("segment {} is damaged at {position}: {damage}", segment.base);
-            Err(io::Error::new(io::ErrorKind::InvalidData, what))
+    let mut end = segment.base;
+    let mut scanner = Scanner::new(&*segment.file, 0, segment.size());
+    while let Some(seen) = scanner.next()? {
+        match seen {
+            Ok(seen) if seen.header().last_offset() < offset => end = seen.header().next_offset(),
+            Ok(seen) => return Ok((seen.position, end)),
+            Err(damage) => {
+                let at = scanner.position();
+                let what = format!("segment {} is damaged at {at}: {damage}", segment.base);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
         }
     }
+    Ok((segment.size(), end))
 }

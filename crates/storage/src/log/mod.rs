@@ -5,6 +5,7 @@
 //! short `start_*` and a short `finish_*`.
 
 mod append;
+mod compact;
 mod cut;
 mod lookup;
 mod open;
@@ -28,6 +29,7 @@ use crate::producers::{Producer, Producers};
 use crate::segment::{Segment, names};
 
 pub use append::{AppendContext, Appended, Origin};
+pub use compact::{CleanJob, CleanReport, Cleaned};
 pub use lookup::TimedOffset;
 pub use open::{Cut, CutReason, Recovery};
 pub use reader::{Read, Reader};
@@ -51,6 +53,8 @@ pub struct Log {
     state: State,
     syncing: Syncing,
     doomed: Vec<Doomed>,
+    /// Whether a compaction runs: the segments it works on stay as they are.
+    cleaning: bool,
 }
 
 /// Whether a log takes appends.

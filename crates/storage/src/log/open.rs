@@ -15,7 +15,7 @@ use super::{Log, State};
 use crate::checkpoint::{self, Checkpoint};
 use crate::config::{Durability, LogConfig};
 use crate::epochs::{self, Epochs};
-use crate::error::OpenError;
+use crate::error::{OpenError, Poison};
 use crate::fs::{self, Fs, Listed};
 use crate::offsets_file::{self, KeptOffsets};
 use crate::producers::Producers;
@@ -86,7 +86,7 @@ impl Log {
         loading.rewrite = listed.iter().any(|file| file.name == names::SYNC_FAILED);
         loading.load(&listed).map_err(failed("load segments"))?;
         loading.settle().map_err(failed("make the recovered log durable"))?;
-        Ok(loading.into_log())
+        loading.into_log().map_err(failed("write the first checkpoint"))
     }
 }
 
@@ -115,6 +115,12 @@ struct Loading {
     epochs: Epochs,
     epochs_changed: bool,
     kept: KeptOffsets,
+    /// What is to be cut, once a raised epoch is safe: the end of one segment,
+    cut_at: Option<(Arc<Segment>, u64)>,
+    /// and later ones.
+    cut_off: Vec<Offset>,
+    /// Why the log must not be appended to as it is.
+    poison: Option<Poison>,
     recovery: Recovery,
 }
 
@@ -137,6 +143,9 @@ impl Loading {
             epochs: Epochs::default(),
             epochs_changed: false,
             kept: KeptOffsets::default(),
+            cut_at: None,
+            cut_off: Vec::new(),
+            poison: None,
             recovery: Recovery::default(),
         }
     }
@@ -290,11 +299,10 @@ impl Loading {
 
     /// Without a checkpoint: checks everything, from the first segment on.
     fn load_all(&mut self, bases: &[Offset], files: &Files<'_>) -> io::Result<()> {
-        self.changed = true;
+        (self.changed, self.gaps_allowed) = (true, true);
         let Some((&first, later)) = bases.split_first() else {
             return self.create_first(self.kept.log_start);
         };
-        self.gaps_allowed = true;
         self.next = first;
         self.producers = self.read_snapshot(first)?.unwrap_or_default();
         let segment = Arc::new(Segment::open(&self.fs, &self.dir, first, 0)?);
@@ -324,7 +332,8 @@ impl Loading {
             let file_size = files.size(base, names::LOG).unwrap_or(0);
             let joins = base == self.next || (self.gaps_allowed && base > self.next);
             if !whole || !joins {
-                return self.drop_segments(&later[index..], files, whole);
+                self.drop_segments(&later[index..], files, whole);
+                return Ok(());
             }
             segment.seal().or_else(pass_disk_full)?;
             segment = Arc::new(Segment::open(&self.fs, &self.dir, base, 0)?);
@@ -338,7 +347,7 @@ impl Loading {
     }
 
     /// Checks a segment from a position on and takes note of its batches. False if it was cut.
-    fn check(&mut self, segment: &Segment, from: u64, size: u64) -> io::Result<bool> {
+    fn check(&mut self, segment: &Arc<Segment>, from: u64, size: u64) -> io::Result<bool> {
         if from == 0 {
             segment.begin(self.now.wall);
         }
@@ -357,7 +366,7 @@ impl Loading {
         self.recovery.checked_bytes += position - from.min(position);
         self.changed |= position != from || damage.is_some();
         let Some(damage) = damage else { return Ok(true) };
-        segment.file.set_len(position)?;
+        self.cut_at = Some((segment.clone(), position));
         let (segment, bytes) = (segment.base, size - position);
         let why = CutReason::Damage(damage);
         self.recovery.cuts.push(Cut { segment, position, bytes, why });
@@ -381,13 +390,8 @@ impl Loading {
         Ok(())
     }
 
-    /// Removes segments that cannot follow what was accepted.
-    fn drop_segments(
-        &mut self,
-        bases: &[Offset],
-        files: &Files<'_>,
-        mut first: bool,
-    ) -> io::Result<()> {
+    /// Lets go segments that cannot follow what was accepted.
+    fn drop_segments(&mut self, bases: &[Offset], files: &Files<'_>, mut first: bool) {
         self.changed = true;
         for &base in bases {
             let damage = Damage::Offsets { expected: self.next, found: base };
@@ -395,9 +399,8 @@ impl Loading {
             first = false;
             let bytes = files.size(base, names::LOG).unwrap_or(0);
             self.recovery.cuts.push(Cut { segment: base, position: 0, bytes, why });
-            remove_segment(&*self.fs, &self.dir, base)?;
+            self.cut_off.push(base);
         }
-        Ok(())
     }
 
     /// The start lies in the log, whatever was lost.
@@ -452,15 +455,46 @@ impl Loading {
         let traces_lost = self.epochs.cut_end(self.next);
         self.epochs_changed |= traces_lost;
         self.epochs_changed |= self.epochs.cut_start(self.kept.log_start);
-        self.sync_accepted()?;
         let untraced = self.config.durability == Durability::PageCache && newest.is_some();
+        let epochs = self.epochs.clone();
         if traces_lost || untraced || !self.recovery.cuts.is_empty() {
             let epoch = LeaderEpoch(newest.map_or(0, |epoch| epoch.0).saturating_add(1));
             self.epochs.assign(epoch, self.next);
-            self.epochs_changed = true;
             self.recovery.epoch_raised = Some(epoch);
         }
+        self.write_epochs(epochs);
+        if self.poison.is_none() {
+            self.cut()?;
+        }
+        self.sync_accepted()?;
         (self.recovery.start, self.recovery.end) = (self.kept.log_start, self.next);
+        Ok(())
+    }
+
+    /// Writes the epochs, before the cut that would be forgotten without a raised one. If that
+    /// fails the log is readable, but for [`Log::recover`] to cut.
+    fn write_epochs(&mut self, without_raise: Epochs) {
+        if !self.epochs_changed && self.recovery.epoch_raised.is_none() {
+            return;
+        }
+        let path = self.dir.join(epochs::FILE);
+        let Err(error) = fs::replace(&*self.fs, &path, self.epochs.to_text().as_bytes()) else {
+            return;
+        };
+        if self.recovery.epoch_raised.take().is_some() {
+            self.epochs = without_raise;
+            self.poison = Some(Poison::new("raise the leader epoch", &error));
+        }
+        self.recovery.notes.push(format!("cannot write the leader epochs: {error}"));
+    }
+
+    fn cut(&mut self) -> io::Result<()> {
+        if let Some((segment, position)) = self.cut_at.take() {
+            segment.file.set_len(position)?;
+        }
+        for base in std::mem::take(&mut self.cut_off) {
+            remove_segment(&*self.fs, &self.dir, base)?;
+        }
         Ok(())
     }
 
@@ -486,11 +520,12 @@ impl Loading {
         Ok(())
     }
 
-    fn into_log(self) -> (Log, Recovery) {
+    fn into_log(self) -> io::Result<(Log, Recovery)> {
         let active = self.segments.last().expect("a log has a segment").clone();
         let shared = Shared::new(self.segments, self.kept.log_start, self.next);
         let checked = if self.changed { self.first_checked } else { usize::MAX };
-        let checkpointed = self.checkpointed;
+        let (checkpointed, gaps_allowed) = (self.checkpointed, self.gaps_allowed);
+        let state = self.poison.map_or(State::Online, State::Poisoned);
         let mut log = Log {
             fs: self.fs,
             dir: self.dir,
@@ -500,24 +535,23 @@ impl Loading {
             producers: self.producers,
             epochs: self.epochs,
             kept: self.kept,
-            state: State::Online,
+            state,
             syncing: Syncing::clean(checkpointed.0, checkpointed.1),
             doomed: Vec::new(),
+            cleaning: false,
         };
         let mut recovery = self.recovery;
-        // What follows only shortens the next start: the log is usable without it, and a full
-        // disk must not keep it from being read.
-        if self.epochs_changed
-            && let Err(error) = log.write_epochs(&log.epochs)
-        {
-            recovery.notes.push(format!("cannot write the leader epochs: {error}"));
-        }
+        // The old checkpoint will do as well: a full disk must not keep the log from being read.
+        // But without any checkpoint a lost write could pass for a gap.
         if checked != usize::MAX
             && let Err(error) = log.write_checkpoint_now(checked)
         {
+            if gaps_allowed {
+                return Err(error);
+            }
             recovery.notes.push(format!("cannot write the checkpoint: {error}"));
         }
-        (log, recovery)
+        Ok((log, recovery))
     }
 }
 

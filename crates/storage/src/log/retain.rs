@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ottla_model::{Instant, Now, Offset};
 
-use super::Log;
+use super::{Log, State};
 use crate::error::ChangeError;
 use crate::fs::Fs;
 use crate::offsets_file::KeptOffsets;
@@ -46,6 +46,9 @@ impl Log {
     /// # Errors
     /// The file system refused; the log is whole.
     pub fn retain(&mut self, now: Now, committed: Offset) -> Result<Retained, ChangeError> {
+        if self.cleaning || self.state != State::Online {
+            return Ok(Retained::default());
+        }
         let segments = self.shared.segments();
         let mut go = self.expired(&segments, now, committed);
         if go == segments.len() {

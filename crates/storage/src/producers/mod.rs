@@ -6,7 +6,7 @@
 
 mod snapshot;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use ottla_model::{Offset, ProducerEpoch, ProducerId, Timestamp};
@@ -162,6 +162,12 @@ impl Producers {
     /// One producer.
     pub(crate) fn by_id(&self, id: ProducerId) -> Option<&Producer> {
         self.by_id.get(&id)
+    }
+
+    /// The offset of each producer's last record.
+    pub(crate) fn last_offsets(&self) -> HashSet<Offset> {
+        let last = |producer: &Producer| Some(producer.batches.back()?.last_offset);
+        self.by_id.values().filter_map(last).collect()
     }
 
     /// How many producers are remembered.

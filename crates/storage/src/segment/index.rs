@@ -145,6 +145,12 @@ impl<E: Entry> Index<E> {
         if file.size()? == len { Ok(()) } else { file.set_len(len) }
     }
 
+    /// Opens the file if entries are in it.
+    pub(crate) fn hold(&self) -> io::Result<()> {
+        let mut state = self.state.write();
+        if state.written > 0 { self.file(&mut state).map(drop) } else { Ok(()) }
+    }
+
     /// Makes the written entries durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
         let file = self.state.read().file.clone();

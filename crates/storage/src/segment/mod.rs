@@ -75,6 +75,17 @@ impl Segment {
         Ok(Self::of(fs, dir, base, file, size))
     }
 
+    /// A segment over a file that is open and has another name still. Its indexes are empty.
+    pub(crate) fn over(
+        fs: &Arc<dyn Fs>,
+        dir: &Path,
+        base: Offset,
+        file: Arc<dyn File>,
+        size: u64,
+    ) -> Self {
+        Self::of(fs, dir, base, file, size)
+    }
+
     fn of(fs: &Arc<dyn Fs>, dir: &Path, base: Offset, file: Arc<dyn File>, size: u64) -> Self {
         let at = |suffix| names::path(dir, base, suffix);
         Self {
@@ -153,6 +164,12 @@ impl Segment {
     pub(crate) fn write_indexes(&self) -> io::Result<()> {
         self.offsets.write_out()?;
         self.times.write_out()
+    }
+
+    /// Opens both index files if they are needed at all, so that their names may go.
+    pub(crate) fn hold_indexes(&self) -> io::Result<()> {
+        self.offsets.hold()?;
+        self.times.hold()
     }
 
     /// Syncs both index files.

@@ -1,6 +1,7 @@
 //! The log's tests talk to the harness in this file, not to the log's API.
 
 mod basics;
+mod compaction;
 mod faults;
 mod idempotence;
 mod recovery;

@@ -1,13 +1,13 @@
 //! Random lives of a log, with power losses, kills, failing and full disks anywhere in them, held
 //! against a model from outside (must-show 4). `OTTLA_SEEDS` sets how many; `OTTLA_SEED` runs one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::ErrorKind;
 use std::time::Duration;
 
 use super::*;
 use crate::fs::sim::{Fault, Op, Rng};
-use crate::{CleanupPolicy, State, SyncJob, Synced};
+use crate::{CleanJob, Cleaned, CleanupPolicy, State, SyncJob, Synced};
 
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_invented() {
@@ -37,68 +37,36 @@ const STEPS: usize = 150;
 
 /// How often what happened, so that a simulation that has gone lame is noticed.
 #[derive(Debug, Default)]
-struct Counts {
-    appends: u64,
-    duplicates: u64,
-    syncs: u64,
-    crashes: u64,
-    cuts: u64,
-    poisonings: u64,
-    disk_full: u64,
-    failed_opens: u64,
-    segments_retained: u64,
-    truncations: u64,
-}
+struct Counts(BTreeMap<&'static str, u64>);
 
 impl Counts {
-    fn each(&mut self) -> [&mut u64; 10] {
-        [
-            &mut self.appends,
-            &mut self.duplicates,
-            &mut self.syncs,
-            &mut self.crashes,
-            &mut self.cuts,
-            &mut self.poisonings,
-            &mut self.disk_full,
-            &mut self.failed_opens,
-            &mut self.segments_retained,
-            &mut self.truncations,
-        ]
+    fn note(&mut self, what: &'static str, times: u64) {
+        *self.0.entry(what).or_default() += times;
     }
 
     fn add(&mut self, other: &Self) {
-        let Self {
-            appends,
-            duplicates,
-            syncs,
-            crashes,
-            cuts,
-            poisonings,
-            disk_full,
-            failed_opens,
-            segments_retained,
-            truncations,
-        } = other;
-        let others = [
-            appends,
-            duplicates,
-            syncs,
-            crashes,
-            cuts,
-            poisonings,
-            disk_full,
-            failed_opens,
-            segments_retained,
-            truncations,
-        ];
-        for (sum, more) in self.each().into_iter().zip(others) {
-            *sum += more;
+        for (what, times) in &other.0 {
+            self.note(what, *times);
         }
     }
 
-    fn all_happened(&mut self) {
-        for (at, count) in self.each().into_iter().enumerate() {
-            assert!(*count > 0, "count {at} is zero");
+    fn all_happened(&self) {
+        for what in [
+            "appends",
+            "batches recognised",
+            "syncs",
+            "restarts",
+            "cuts",
+            "poisonings",
+            "full disks",
+            "failed openings",
+            "segments retained",
+            "truncations",
+            "compactions",
+            "records compacted",
+            "compactions failed",
+        ] {
+            assert!(self.0.get(what).is_some_and(|times| *times > 0), "no {what}");
         }
     }
 }
@@ -117,6 +85,11 @@ enum Job {
     Ran(Synced),
 }
 
+enum Clean {
+    Started(CleanJob),
+    Ran(Cleaned),
+}
+
 struct Life {
     rng: Rng,
     rig: Rig,
@@ -127,6 +100,13 @@ struct Life {
     acked: i64,
     start: i64,
     job: Option<Job>,
+    clean: Option<Clean>,
+    /// Compaction may have read keys up to here.
+    clean_to: i64,
+    /// Whether the log was ever truncated on demand.
+    truncated: bool,
+    /// Offsets whose records compaction took.
+    gone: BTreeSet<i64>,
     clients: BTreeMap<i64, Client>,
     counts: Counts,
     seed: u64,
@@ -152,10 +132,18 @@ impl Life {
             retention_bytes: rng.chance(50).then_some(3_000),
             retention_ms: rng.chance(50).then_some(Duration::from_secs(60)),
             file_delete_delay_ms: Duration::from_millis(rng.below(5_000)),
-            cleanup_policy: CleanupPolicy::DELETE,
+            cleanup_policy: match rng.below(3) {
+                0 => CleanupPolicy::DELETE,
+                1 => CleanupPolicy::COMPACT,
+                _ => CleanupPolicy::COMPACT_DELETE,
+            },
+            dirty_ratio_min_permille: rng.below(300) as u32,
+            compaction_memory_bytes_max: 200 + rng.below(2_000) as usize,
             ..LogConfig::default()
         };
         let rig = Rig::on(SimFs::new(rng.next_u64()), config);
+        // A failed sync, then a failure to note that, then a kill, then a power loss: we give up.
+        rig.fs.spare(crate::segment::names::SYNC_FAILED);
         let mut life = Self {
             rng,
             rig,
@@ -164,6 +152,10 @@ impl Life {
             acked: 0,
             start: 0,
             job: None,
+            clean: None,
+            clean_to: 0,
+            truncated: false,
+            gone: BTreeSet::new(),
             clients: BTreeMap::new(),
             counts: Counts::default(),
             seed,
@@ -200,8 +192,10 @@ impl Life {
             86..89 => self.recover(),
             89..91 => self.retain(),
             91..92 => self.delete_records(),
+            96..98 => self.compact(),
             92..93 => self.truncate(),
-            93..96 => self.check(),
+            93..95 => self.check(),
+            95..96 => self.run_compaction(),
             _ => self.restart(),
         }
     }
@@ -243,8 +237,8 @@ impl Life {
         let back = 1 + self.rng.below(5) as usize;
         let Some(at) = client.batches.len().checked_sub(back) else { return };
         let (sequence, count, first) = client.batches[at];
-        if first < self.start {
-            // Known still, unless a truncation had to learn the producers from what is left.
+        if self.truncated && (first < self.start || self.gone.contains(&first)) {
+            // A truncation may have had to learn the producers from what is left of the log.
             return;
         }
         let epoch = ProducerEpoch(client.epoch);
@@ -253,7 +247,7 @@ impl Life {
             Ok(appended) => {
                 assert!(appended.duplicate, "seed {}: {id}/{sequence} at {first}", self.seed);
                 assert_eq!(appended.first.0, first);
-                self.counts.duplicates += 1;
+                self.counts.note("batches recognised", 1);
             }
             Err(AppendError::Poisoned(_)) => {}
             Err(error) => panic!("seed {}: {error}", self.seed),
@@ -270,11 +264,11 @@ impl Life {
                 assert_eq!(appended.first.0, self.model.len() as i64);
                 self.model.extend(records(&bytes));
                 assert_eq!(appended.last.0 + 1, self.model.len() as i64);
-                self.counts.appends += 1;
+                self.counts.note("appends", 1);
                 Some(appended.first.0)
             }
             Err(AppendError::DiskFull(_)) => {
-                self.counts.disk_full += 1;
+                self.counts.note("full disks", 1);
                 self.rig.fs.set_room(None);
                 None
             }
@@ -304,11 +298,14 @@ impl Life {
         match self.job.take() {
             Some(Job::Ran(synced)) => match self.rig.log.finish_sync(synced) {
                 Ok(up_to) => {
-                    self.counts.syncs += 1;
+                    self.counts.note("syncs", 1);
                     self.acked = self.acked.max(up_to.0);
                     self.trace("synced");
                 }
-                Err(_) => self.counts.poisonings += 1,
+                Err(_) => {
+                    self.counts.note("poisonings", 1);
+                    self.trace("poisoned");
+                }
             },
             other => self.job = other,
         }
@@ -326,7 +323,9 @@ impl Life {
             if self.rng.chance(30) { ErrorKind::StorageFull } else { ErrorKind::PermissionDenied };
         let after = self.rng.below(4) as u32;
         let path_suffix = if self.rng.chance(50) { ".log" } else { "" };
-        self.rig.fs.inject(Fault { op, path_suffix, after, kind });
+        let fault = Fault { op, path_suffix, after, kind };
+        self.trace(&format!("injects {fault:?}"));
+        self.rig.fs.inject(fault);
     }
 
     fn recover(&mut self) {
@@ -353,13 +352,45 @@ impl Life {
     fn retain(&mut self) {
         let committed = Offset(self.acked);
         let Ok(retained) = self.rig.log.retain(self.rig.now(), committed) else { return };
-        self.counts.segments_retained += retained.segments as u64;
+        self.counts.note("segments retained", retained.segments as u64);
         let start = self.rig.log.start_offset().0;
         assert!(start >= self.start && start <= self.acked, "seed {}", self.seed);
         self.start = start;
         if let Some(removal) = self.rig.log.due_removal(self.rig.now().mono) {
             let _ = removal.run();
         }
+    }
+
+    fn compact(&mut self) {
+        match self.clean.take() {
+            None => {
+                let committed = Offset(self.acked);
+                self.clean =
+                    self.rig.log.start_clean(self.rig.now(), committed).map(Clean::Started);
+                if self.clean.is_some() {
+                    self.clean_to = self.clean_to.max(self.acked);
+                }
+                if self.rng.chance(50) {
+                    self.run_compaction();
+                }
+            }
+            Some(Clean::Ran(cleaned)) => {
+                let report = self.rig.log.finish_clean(cleaned);
+                self.trace(&format!("compacted {report:?}"));
+                self.counts.note("compactions", 1);
+                self.counts.note("records compacted", report.records_dropped);
+                self.counts.note("compactions failed", u64::from(report.error.is_some()));
+                self.check();
+            }
+            other => self.clean = other,
+        }
+    }
+
+    fn run_compaction(&mut self) {
+        self.clean = match self.clean.take() {
+            Some(Clean::Started(job)) => Some(Clean::Ran(job.run())),
+            other => other,
+        };
     }
 
     fn delete_records(&mut self) {
@@ -373,17 +404,18 @@ impl Life {
     fn truncate(&mut self) {
         let end = self.rig.log.end_offset().0;
         let to = end - self.rng.below((end - self.start) as u64 + 1).min(10) as i64;
-        if self.job.is_some() || self.rig.log.state() != &State::Online {
+        if self.job.is_some() || self.clean.is_some() || self.rig.log.state() != &State::Online {
             return;
         }
         // Whatever becomes of it, nobody may count on what lies past it any more.
         let acked = self.acked;
         self.acked = self.acked.min(batch_start(&self.rig, to));
+        self.truncated = true;
         let done = self.rig.log.truncate_to(Offset(to), self.rig.now());
         self.start = self.start.min(self.rig.log.start_offset().0);
         match done {
             Ok(end) => {
-                self.counts.truncations += 1;
+                self.counts.note("truncations", 1);
                 let changed = end.0 < self.model.len() as i64;
                 self.lose_past(end.0);
                 self.acked = if changed { end.0 } else { acked };
@@ -398,7 +430,7 @@ impl Life {
 
     /// Power loss or kill, then opening again, which may itself fail and be cut short.
     fn restart(&mut self) {
-        self.job = None;
+        (self.job, self.clean) = (None, None);
         self.trace("ends");
         let poisoned = self.rig.log.state() != &State::Online;
         let kill = self.rng.chance(30);
@@ -408,8 +440,11 @@ impl Life {
         while self.rng.chance(20) {
             self.inject();
             match open(&self.rig.fs, &self.rig.config, self.rig.now_ms) {
-                Ok((log, _)) => drop(log),
-                Err(_) => self.counts.failed_opens += 1,
+                Ok((log, recovery)) => self.trace(&format!("tried {log:?}: {recovery}")),
+                Err(error) => {
+                    self.trace(&format!("tried: {error}"));
+                    self.counts.note("failed openings", 1);
+                }
             }
             let kill = self.rng.chance(50);
             survives &= kill;
@@ -417,8 +452,8 @@ impl Life {
         }
         let recovery = self.rig.reopen();
         self.trace(&format!("opened: {recovery}"));
-        self.counts.crashes += 1;
-        self.counts.cuts += recovery.cuts.len() as u64;
+        self.counts.note("restarts", 1);
+        self.counts.note("cuts", recovery.cuts.len() as u64);
         let (end, seed) = (self.rig.log.end_offset().0, self.seed);
         assert!(self.rig.log.leader_epoch() >= epoch, "seed {seed}");
         assert!(end >= self.acked, "seed {seed}: {} acked, {recovery}", self.acked);
@@ -434,7 +469,24 @@ impl Life {
         self.check();
     }
 
+    /// Takes note of what compaction took, and holds it against what it may take.
+    fn note_gone(&mut self, seen: &[Seen]) {
+        let there: BTreeSet<i64> = seen.iter().map(|record| record.offset).collect();
+        let may_go = self.clean_to as usize;
+        for at in self.start as usize..may_go.min(self.model.len()) {
+            let record = &self.model[at];
+            if there.contains(&record.offset) || self.gone.contains(&record.offset) {
+                continue;
+            }
+            let later = &self.model[at + 1..may_go.min(self.model.len())];
+            let superseded = later.iter().any(|later| later.key == record.key);
+            assert!(superseded, "seed {}: {record:?} is gone", self.seed);
+            self.gone.insert(record.offset);
+        }
+    }
+
     fn end_process(&mut self, kill: bool) {
+        self.trace(if kill { "kill" } else { "crash" });
         match kill {
             true => self.rig.fs.kill(),
             false => self.rig.fs.crash(),
@@ -449,9 +501,15 @@ impl Life {
         }
         self.unknown.clear();
         self.model.truncate(end as usize);
+        self.gone.split_off(&end);
+        self.clean_to = self.clean_to.min(end);
         for client in self.clients.values_mut() {
             client.batches.retain(|(_, _, first)| *first < end);
-            if let Some((sequence, count, _)) = client.batches.back() {
+            let known = client.batches.back().filter(|(_, _, first)| {
+                // What is left of a compacted log may not tell of the last batch left.
+                !(self.truncated && self.gone.contains(first))
+            });
+            if let Some((sequence, count, _)) = known {
                 client.next = sequence + *count as i32;
             } else {
                 // Nothing of this epoch is left: the client starts another one.
@@ -467,10 +525,16 @@ impl Life {
         }
         let (start, seed) = (self.start, self.seed);
         let seen = self.rig.all();
-        assert!(seen == self.model[start as usize..], "seed {seed}: {} read", seen.len());
+        self.note_gone(&seen);
+        let left = |from: i64| -> Vec<Seen> {
+            let from = self.model[from as usize..].iter();
+            from.filter(|record| !self.gone.contains(&record.offset)).cloned().collect()
+        };
+        assert!(seen == left(start), "seed {seed}: {} read", seen.len());
         for _ in 0..5 {
-            let from = start + self.rng.below(seen.len() as u64 + 1) as i64;
-            assert!(self.rig.from(Offset(from)) == self.model[from as usize..], "seed {seed}");
+            let span = self.model.len() as u64 - start as u64;
+            let from = start + self.rng.below(span + 1) as i64;
+            assert!(self.rig.from(Offset(from)) == left(from), "seed {seed}");
         }
         let time = self.rig.now_ms - self.rng.below(10_000) as i64;
         let found = self.rig.log.reader().find_by_time(Timestamp(time), 1 << 20).unwrap();
