@@ -204,7 +204,7 @@ impl World {
         let Some(member) = &mut actor.member else { return Ok(()) };
         member.handle_timeout(now);
         self.after_member(slot)?;
-        self.checker.woke(life, is_excused(&self.actors, slot, self.now))
+        self.checker.woke(life, is_excused(&self.actors, self.now))
     }
 
     pub fn found(&mut self, slot: usize, life: u32, call: CallId) -> Verdict {
@@ -333,7 +333,7 @@ impl World {
 
     fn begin_reading(&mut self, slot: usize, partitions: Partitions) -> Verdict {
         let life = self.actors[slot].life();
-        let is_excused = is_excused(&self.actors, slot, self.now);
+        let is_excused = is_excused(&self.actors, self.now);
         self.checker.gained(life, &partitions, is_excused)?;
         self.fetch(slot, partitions);
         Ok(())
@@ -489,13 +489,16 @@ impl World {
     }
 }
 
-/// Who may have what `slot` has: who sleeps; and who shares its instance id (KIP-345), for a process
-/// takes over from another at once, and that one hears of it with its next request. Whoever starts
-/// two such processes has asked for it.
-fn is_excused(actors: &[Actor], slot: usize, now: u64) -> impl Fn(Life) -> bool {
-    move |other| {
-        let (own, other) = (&actors[slot].instance, &actors[other.slot]);
-        other.paused_until > now || (own.is_some() && other.instance == *own)
+/// Who may have what another has: who sleeps; and who has a twin, a process with its instance id
+/// (KIP-345), for a process takes another's place at once, and that one hears of it with its next
+/// request. Whoever starts two such processes has asked for it.
+fn is_excused(actors: &[Actor], now: u64) -> impl Fn(Life) -> bool {
+    let runs = |actor: &&Actor| actor.member.is_some();
+    move |life| {
+        let other = &actors[life.slot];
+        let twins = actors.iter().filter(runs).filter(|actor| actor.instance == other.instance);
+        let has_twin = other.instance.is_some() && twins.count() > 1;
+        other.paused_until > now || has_twin
     }
 }
 
