@@ -61,7 +61,7 @@ settings! {
         1..=10_000;
 
     /// How long a peer may take to send a request it has begun, or to take the replies it is
-    /// owed, before it is cut; each 16 KiB on the way add a second.
+    /// owed, before it is cut; each 64 KiB that get through begin the time anew.
     ours connection_transfer_grace "connection.transfer.grace.ms": Duration =
         Duration::from_secs(30), 100..=3_600_000;
 

@@ -36,6 +36,8 @@ pub(super) struct Connection<S> {
     outbox: Outbox,
     scratch: Vec<u8>,
     tally: Tally,
+    received: u64,
+    sent: u64,
     inbound: Pace,
     outbound: Pace,
     now: Now,
@@ -93,6 +95,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             outbox: Outbox::default(),
             scratch: Vec::new(),
             tally: Tally::default(),
+            received: 0,
+            sent: 0,
             inbound: Pace::default(),
             outbound: Pace::default(),
             now,
@@ -157,6 +161,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Poll::Pending => Ok(false),
             Poll::Ready(Ok(0)) => Err(End::PeerClosed),
             Poll::Ready(Ok(count)) => {
+                self.received += count as u64;
                 self.broker.metrics.bytes_in.add(count as u64);
                 Ok(true)
             }
@@ -167,11 +172,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Decides every complete request there is room for. True if there was one.
     fn decide(&mut self, draining: bool) -> Result<bool, End> {
         let mut any = false;
-        let mut announced = PREFIX;
         while !draining && self.has_room() {
             let Some(len) = self.inbox.announced(self.limits.request_bytes_max)? else { break };
             self.greet(len)?;
-            announced = len;
             let Some(body) = self.inbox.body(len) else { break };
             let (key, answer) =
                 api::dispatch(&self.broker, &mut self.session, self.now, &mut self.scratch, body)?;
@@ -187,7 +190,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.greeted = true;
         }
         if self.inbox.is_partial() && self.has_room() {
-            self.inbound.run(self.now.mono, announced);
+            self.inbound.run(self.now.mono, self.received);
         } else {
             // Nothing has begun, or it is we who do not read on.
             self.inbound.stop();
@@ -236,12 +239,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             match write {
                 Poll::Ready(Ok(0)) => return Err(End::PeerClosed),
                 Poll::Ready(Ok(count)) => {
+                    self.sent += count as u64;
                     self.broker.metrics.bytes_out.add(count as u64);
                     self.outbox.advance(count);
                 }
                 Poll::Ready(Err(error)) => return Err(error.into()),
                 Poll::Pending => {
-                    self.outbound.run(self.now.mono, self.outbox.len());
+                    self.outbound.run(self.now.mono, self.sent);
                     return Ok(());
                 }
             }

@@ -32,7 +32,6 @@ pub(crate) struct Limits {
     pub(crate) idle_max: Duration,
     /// `connection.in.flight.requests.max`: requests decided and not answered yet.
     pub(crate) in_flight_max: usize,
-    /// `connection.transfer.grace.ms`: how long a request or reply may take, plus a second per
-    /// 16 KiB.
+    /// `connection.transfer.grace.ms`: how long each 64 KiB of a request or reply may take.
     pub(crate) transfer_grace: Duration,
 }

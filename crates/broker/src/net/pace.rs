@@ -3,20 +3,31 @@
 use ottla_model::Instant;
 use std::time::Duration;
 
-/// Watches one transfer (a frame on its way in, replies on their way out) and says by when it
-/// must be through: a fixed grace plus the time its bytes take at the slowest acceptable speed.
-/// A peer that trickles a byte now and then does not move the deadline.
+/// Watches one transfer (a frame on its way in, replies on their way out) and says by when it must
+/// be through or have come a good piece further. A peer that trickles a byte now and then does
+/// not move the deadline.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    running: Option<(Instant, usize)>,
+    running: Option<Leg>,
+}
+
+/// The stretch of a transfer that is watched now.
+#[derive(Clone, Copy, Debug)]
+struct Leg {
+    since: Instant,
+    /// Bytes the connection had moved in this direction when it began.
+    from: u64,
 }
 
 impl Pace {
-    /// The transfer of `bytes` is under way; starts the watch unless it runs already. A transfer
-    /// that has grown since counts with its larger size.
-    pub(super) fn run(&mut self, now: Instant, bytes: usize) {
-        let (since, most) = self.running.unwrap_or((now, 0));
-        self.running = Some((since, most.max(bytes)));
+    /// The transfer is under way, and the connection has moved `moved` bytes in this direction in
+    /// all. Starts the watch unless it runs already.
+    pub(super) fn run(&mut self, now: Instant, moved: u64) {
+        let fresh = Leg { since: now, from: moved };
+        let leg = self.running.get_or_insert(fresh);
+        if moved - leg.from >= LEG_BYTES {
+            *leg = fresh;
+        }
     }
 
     /// It is through, or has not begun.
@@ -26,14 +37,12 @@ impl Pace {
 
     /// The moment after which the peer is too slow, while the watch runs.
     pub(super) fn deadline(&self, grace: Duration) -> Option<Instant> {
-        self.running.map(|(since, bytes)| {
-            since + grace + Duration::from_millis((bytes / BYTES_PER_MS_MIN) as u64)
-        })
+        self.running.map(|leg| leg.since + grace)
     }
 }
 
-/// The slowest acceptable speed: 16 KiB per second.
-const BYTES_PER_MS_MIN: usize = 16;
+/// A good piece.
+const LEG_BYTES: u64 = 64 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -41,13 +50,16 @@ mod tests {
 
     /// A slow-loris peer gains nothing by sending something before each deadline.
     #[test]
-    fn trickling_does_not_move_the_deadline() {
+    fn trickling_does_not_move_the_deadline_and_progress_does() {
         let grace = Duration::from_secs(30);
+        let at = Instant::from_millis;
         let mut pace = Pace::default();
         assert_eq!(pace.deadline(grace), None);
-        pace.run(Instant::from_millis(1_000), 16_000);
-        pace.run(Instant::from_millis(25_000), 16_000);
-        assert_eq!(pace.deadline(grace), Some(Instant::from_millis(32_000)));
+        pace.run(at(1_000), 7);
+        pace.run(at(25_000), 7 + LEG_BYTES - 1);
+        assert_eq!(pace.deadline(grace), Some(at(31_000)));
+        pace.run(at(26_000), 7 + LEG_BYTES);
+        assert_eq!(pace.deadline(grace), Some(at(56_000)));
         pace.stop();
         assert_eq!(pace.deadline(grace), None);
     }

@@ -59,6 +59,18 @@ impl TestBroker {
     }
 
     fn boot(&mut self) {
+        let config = self.config();
+        let server = self.runtime.block_on(Server::start(config)).expect("the broker starts");
+        self.server = Some(server);
+    }
+
+    /// Starts another broker on the same data; why it could not.
+    pub(crate) fn rival(&self) -> Result<(), String> {
+        let started = self.runtime.block_on(Server::start(self.config()));
+        started.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    fn config(&self) -> Config {
         let mut config = Config::default();
         let mut set = |name: &str, value: &str| {
             config.set(name, value, Source::Flag).expect("a good setting");
@@ -69,13 +81,18 @@ impl TestBroker {
         for (name, value) in &self.settings {
             set(name, value);
         }
-        let server = self.runtime.block_on(Server::start(config)).expect("the broker starts");
-        self.server = Some(server);
+        config
     }
 
     /// The address of its first listener.
     pub(crate) fn address(&self) -> SocketAddr {
-        self.server.as_ref().and_then(|server| server.listeners().next()).expect("running").bound
+        self.addresses()[0]
+    }
+
+    /// The addresses of all its listeners.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        let server = self.server.as_ref().expect("running");
+        server.listeners().map(|listener| listener.bound).collect()
     }
 
     /// Fetches that wait for records now.
