@@ -14,6 +14,7 @@ use ottla_wire::generated::{
 };
 use std::collections::VecDeque;
 use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Batches a producer has in flight; the broker remembers five.
 const IN_FLIGHT: usize = 3;
@@ -116,7 +117,7 @@ impl Producer {
         let mut builder = Builder::new(Compression::None).producer(self.id, self.epoch, sequence);
         for number in first..first + count {
             let value = number.to_be_bytes();
-            let record = NewRecord::new(Timestamp(1_700_000_000_000), None, Some(&value));
+            let record = NewRecord::new(now(), None, Some(&value));
             builder.append(&record).expect("a small batch");
         }
         self.ledger.sent_end = first + count;
@@ -137,7 +138,6 @@ impl Producer {
                 partition_data: vec![partition],
                 ..Default::default()
             }],
-            ..Default::default()
         };
         link.send(PRODUCE_VERSION, &request)
     }
@@ -161,6 +161,12 @@ impl Producer {
         self.ledger.acked_end = sent.first + sent.count;
         world.count(Progress::Records(sent.count as u64));
     }
+}
+
+/// Old records would be retention's to delete.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that is set");
+    Timestamp(since.as_millis() as i64)
 }
 
 /// Every acked number is in the log once, in order, where the broker said; nothing else is.
