@@ -29,7 +29,7 @@ impl Versions {
 }
 
 /// A request, response, header or record body, decoded by borrowing from bytes that live for `'a`.
-pub trait Message<'a>: Sized {
+pub trait Message<'a>: Default {
     /// Kafka's name for it.
     const NAME: &'static str;
     /// The versions it has a codec for.
@@ -37,8 +37,9 @@ pub trait Message<'a>: Sized {
     /// The first version in compact form with tagged fields (KIP-482); `i16::MAX` if none is.
     const FLEXIBLE: i16;
 
-    /// Reads the message; `version` is one of [`Self::VERSIONS`]. Use [`Message::decode`].
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError>;
+    /// Fills a default message in place; `version` is one of [`Self::VERSIONS`]. Use
+    /// [`Message::decode`].
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError>;
 
     /// Writes the message; `version` is one of [`Self::VERSIONS`]. Use [`Message::encode`].
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError>;
@@ -51,10 +52,12 @@ pub trait Message<'a>: Sized {
     /// # Errors
     /// If the version has no codec or the bytes are not such a message.
     fn decode(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
-        if Self::VERSIONS.contains(version) {
-            return Self::read(reader, version);
+        if !Self::VERSIONS.contains(version) {
+            return Err(reader.error(Self::NAME, DecodeErrorKind::Version(version)));
         }
-        Err(reader.error(Self::NAME, DecodeErrorKind::Version(version)))
+        let mut message = Self::default();
+        message.read(reader, version)?;
+        Ok(message)
     }
 
     /// Reads the message, which must fill all the bytes.

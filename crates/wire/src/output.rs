@@ -6,8 +6,9 @@ use bytes::{Buf, Bytes};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-/// Shared chunks shorter than this are copied: an entry in a vectored write costs more.
-pub const SHARE_MIN: usize = 512;
+/// Shared chunks shorter than this are copied: counting a reference up and down, and an entry more
+/// in a vectored write, cost as much as copying about this many bytes.
+pub const SHARE_MIN: usize = 2048;
 
 /// Bytes being written. `u8`, `i32`, `string`, ... append one field each; `flexible` picks the
 /// compact form of lengths (KIP-482) and `field` goes into the error.
@@ -45,6 +46,13 @@ impl Output {
     pub fn reusing(mut buffer: Vec<u8>) -> Self {
         buffer.clear();
         Self { bytes: buffer, ..Self::default() }
+    }
+
+    /// Forgets everything but keeps the room.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.splices.clear();
+        self.spliced = 0;
     }
 
     /// Bytes written, shared ones included.
@@ -254,6 +262,23 @@ impl Output {
             Some(bytes) => return self.bytes(flexible, bytes, field),
             None => self.null(flexible),
         }
+        Ok(())
+    }
+
+    /// An array of numbers of `N` bytes each; four bytes of length in the old form.
+    #[inline]
+    pub fn numbers<T: Copy, const N: usize>(
+        &mut self,
+        flexible: bool,
+        numbers: &[T],
+        field: &'static str,
+        bytes: impl Fn(T) -> [u8; N],
+    ) -> Result<()> {
+        self.length(flexible, numbers.len(), field)?;
+        let from = self.bytes.len();
+        self.bytes.resize(from + N * numbers.len(), 0);
+        let (places, _) = self.bytes[from..].as_chunks_mut();
+        places.iter_mut().zip(numbers).for_each(|(place, number)| *place = bytes(*number));
         Ok(())
     }
 

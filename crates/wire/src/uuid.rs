@@ -11,6 +11,16 @@ impl Uuid {
     /// None.
     pub const ZERO: Self = Self([0; 16]);
 
+    /// Its bytes as they travel.
+    pub const fn to_be_bytes(self) -> [u8; 16] {
+        self.0
+    }
+
+    /// The identifier of these bytes.
+    pub const fn from_be_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
     /// Whether it stands for none.
     pub fn is_zero(&self) -> bool {
         *self == Self::ZERO

@@ -21,23 +21,29 @@ impl<'a> Message<'a> for AddOffsetsToTxnRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 4);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let transactional_id = reader.string(flexible, "AddOffsetsToTxnRequest.TransactionalId")?;
-        let producer_id = reader.i64("AddOffsetsToTxnRequest.ProducerId")?;
-        let producer_epoch = reader.i16("AddOffsetsToTxnRequest.ProducerEpoch")?;
-        let group_id = reader.string(flexible, "AddOffsetsToTxnRequest.GroupId")?;
+        reader.string(
+            flexible,
+            "AddOffsetsToTxnRequest.TransactionalId",
+            &mut self.transactional_id,
+        )?;
+        self.producer_id = reader.i64("AddOffsetsToTxnRequest.ProducerId")?;
+        self.producer_epoch = reader.i16("AddOffsetsToTxnRequest.ProducerEpoch")?;
+        reader.string(flexible, "AddOffsetsToTxnRequest.GroupId", &mut self.group_id)?;
         if flexible {
             reader.skip_tags("AddOffsetsToTxnRequest")?;
         }
-        Ok(Self { transactional_id, producer_id, producer_epoch, group_id })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 3;
         out.string(flexible, self.transactional_id, "AddOffsetsToTxnRequest.TransactionalId")?;
-        out.i64(self.producer_id);
-        out.i16(self.producer_epoch);
+        let mut fixed = [0; 10];
+        fixed[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        fixed[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.string(flexible, self.group_id, "AddOffsetsToTxnRequest.GroupId")?;
         if flexible {
             out.varint(0);

@@ -17,20 +17,22 @@ impl<'a> Message<'a> for AddOffsetsToTxnResponse {
     const VERSIONS: Versions = Versions::new(0, 4);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let throttle_time_ms = reader.i32("AddOffsetsToTxnResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("AddOffsetsToTxnResponse.ErrorCode")?;
+        self.throttle_time_ms = reader.i32("AddOffsetsToTxnResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("AddOffsetsToTxnResponse.ErrorCode")?;
         if flexible {
             reader.skip_tags("AddOffsetsToTxnResponse")?;
         }
-        Ok(Self { throttle_time_ms, error_code })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 3;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

@@ -23,47 +23,45 @@ impl<'a> Message<'a> for AddPartitionsToTxnRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 5);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let transactions = if version >= 4 {
-            reader.array(flexible, 14, "AddPartitionsToTxnRequest.Transactions", |reader| {
-                AddPartitionsToTxnTransaction::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
-        let v3_and_below_transactional_id = if version <= 3 {
-            reader.string(flexible, "AddPartitionsToTxnRequest.V3AndBelowTransactionalId")?
-        } else {
-            ""
-        };
-        let v3_and_below_producer_id = if version <= 3 {
-            reader.i64("AddPartitionsToTxnRequest.V3AndBelowProducerId")?
-        } else {
-            0
-        };
-        let v3_and_below_producer_epoch = if version <= 3 {
-            reader.i16("AddPartitionsToTxnRequest.V3AndBelowProducerEpoch")?
-        } else {
-            0
-        };
-        let v3_and_below_topics = if version <= 3 {
-            reader.array(flexible, 3, "AddPartitionsToTxnRequest.V3AndBelowTopics", |reader| {
-                AddPartitionsToTxnTopic::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
+        if version >= 4 {
+            reader.array(
+                flexible,
+                14,
+                "AddPartitionsToTxnRequest.Transactions",
+                &mut self.transactions,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
+        if version <= 3 {
+            reader.string(
+                flexible,
+                "AddPartitionsToTxnRequest.V3AndBelowTransactionalId",
+                &mut self.v3_and_below_transactional_id,
+            )?;
+        }
+        if version <= 3 {
+            self.v3_and_below_producer_id =
+                reader.i64("AddPartitionsToTxnRequest.V3AndBelowProducerId")?;
+        }
+        if version <= 3 {
+            self.v3_and_below_producer_epoch =
+                reader.i16("AddPartitionsToTxnRequest.V3AndBelowProducerEpoch")?;
+        }
+        if version <= 3 {
+            reader.array(
+                flexible,
+                3,
+                "AddPartitionsToTxnRequest.V3AndBelowTopics",
+                &mut self.v3_and_below_topics,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
         if flexible {
             reader.skip_tags("AddPartitionsToTxnRequest")?;
         }
-        Ok(Self {
-            transactions,
-            v3_and_below_transactional_id,
-            v3_and_below_producer_id,
-            v3_and_below_producer_epoch,
-            v3_and_below_topics,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -178,19 +176,25 @@ pub struct AddPartitionsToTxnTransaction<'a> {
 }
 
 impl<'a> AddPartitionsToTxnTransaction<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let transactional_id =
-            reader.string(flexible, "AddPartitionsToTxnTransaction.TransactionalId")?;
-        let producer_id = reader.i64("AddPartitionsToTxnTransaction.ProducerId")?;
-        let producer_epoch = reader.i16("AddPartitionsToTxnTransaction.ProducerEpoch")?;
-        let verify_only = reader.bool("AddPartitionsToTxnTransaction.VerifyOnly")?;
-        let topics =
-            reader.array(flexible, 3, "AddPartitionsToTxnTransaction.Topics", |reader| {
-                AddPartitionsToTxnTopic::read(reader, version)
-            })?;
+        reader.string(
+            flexible,
+            "AddPartitionsToTxnTransaction.TransactionalId",
+            &mut self.transactional_id,
+        )?;
+        self.producer_id = reader.i64("AddPartitionsToTxnTransaction.ProducerId")?;
+        self.producer_epoch = reader.i16("AddPartitionsToTxnTransaction.ProducerEpoch")?;
+        self.verify_only = reader.bool("AddPartitionsToTxnTransaction.VerifyOnly")?;
+        reader.array(
+            flexible,
+            3,
+            "AddPartitionsToTxnTransaction.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("AddPartitionsToTxnTransaction")?;
-        Ok(Self { transactional_id, producer_id, producer_epoch, verify_only, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -200,8 +204,10 @@ impl<'a> AddPartitionsToTxnTransaction<'a> {
             self.transactional_id,
             "AddPartitionsToTxnTransaction.TransactionalId",
         )?;
-        out.i64(self.producer_id);
-        out.i16(self.producer_epoch);
+        let mut fixed = [0; 10];
+        fixed[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        fixed[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.bool(self.verify_only);
         out.length(flexible, self.topics.len(), "AddPartitionsToTxnTransaction.Topics")?;
         for element in &self.topics {
@@ -233,26 +239,30 @@ pub struct AddPartitionsToTxnTopic<'a> {
 }
 
 impl<'a> AddPartitionsToTxnTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let name = reader.string(flexible, "AddPartitionsToTxnTopic.Name")?;
-        let partitions =
-            reader.array(flexible, 4, "AddPartitionsToTxnTopic.Partitions", |reader| {
-                reader.i32("AddPartitionsToTxnTopic.Partitions")
-            })?;
+        reader.string(flexible, "AddPartitionsToTxnTopic.Name", &mut self.name)?;
+        reader.numbers(
+            flexible,
+            "AddPartitionsToTxnTopic.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         if flexible {
             reader.skip_tags("AddPartitionsToTxnTopic")?;
         }
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 3;
         out.string(flexible, self.name, "AddPartitionsToTxnTopic.Name")?;
-        out.length(flexible, self.partitions.len(), "AddPartitionsToTxnTopic.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(
+            flexible,
+            &self.partitions,
+            "AddPartitionsToTxnTopic.Partitions",
+            i32::to_be_bytes,
+        )?;
         if flexible {
             out.varint(0);
         }

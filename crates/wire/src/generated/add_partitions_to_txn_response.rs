@@ -21,40 +21,34 @@ impl<'a> Message<'a> for AddPartitionsToTxnResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 5);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let throttle_time_ms = reader.i32("AddPartitionsToTxnResponse.ThrottleTimeMs")?;
-        let error_code =
-            if version >= 4 { reader.i16("AddPartitionsToTxnResponse.ErrorCode")? } else { 0 };
-        let results_by_transaction = if version >= 4 {
+        self.throttle_time_ms = reader.i32("AddPartitionsToTxnResponse.ThrottleTimeMs")?;
+        if version >= 4 {
+            self.error_code = reader.i16("AddPartitionsToTxnResponse.ErrorCode")?;
+        }
+        if version >= 4 {
             reader.array(
                 flexible,
                 3,
                 "AddPartitionsToTxnResponse.ResultsByTransaction",
-                |reader| AddPartitionsToTxnResult::read(reader, version),
-            )?
-        } else {
-            Vec::new()
-        };
-        let results_by_topic_v3_and_below = if version <= 3 {
+                &mut self.results_by_transaction,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
+        if version <= 3 {
             reader.array(
                 flexible,
                 3,
                 "AddPartitionsToTxnResponse.ResultsByTopicV3AndBelow",
-                |reader| AddPartitionsToTxnTopicResult::read(reader, version),
-            )?
-        } else {
-            Vec::new()
-        };
+                &mut self.results_by_topic_v3_and_below,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
         if flexible {
             reader.skip_tags("AddPartitionsToTxnResponse")?;
         }
-        Ok(Self {
-            throttle_time_ms,
-            error_code,
-            results_by_transaction,
-            results_by_topic_v3_and_below,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -134,16 +128,22 @@ pub struct AddPartitionsToTxnResult<'a> {
 }
 
 impl<'a> AddPartitionsToTxnResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let transactional_id =
-            reader.string(flexible, "AddPartitionsToTxnResult.TransactionalId")?;
-        let topic_results =
-            reader.array(flexible, 3, "AddPartitionsToTxnResult.TopicResults", |reader| {
-                AddPartitionsToTxnTopicResult::read(reader, version)
-            })?;
+        reader.string(
+            flexible,
+            "AddPartitionsToTxnResult.TransactionalId",
+            &mut self.transactional_id,
+        )?;
+        reader.array(
+            flexible,
+            3,
+            "AddPartitionsToTxnResult.TopicResults",
+            &mut self.topic_results,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("AddPartitionsToTxnResult")?;
-        Ok(Self { transactional_id, topic_results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -179,19 +179,20 @@ pub struct AddPartitionsToTxnTopicResult<'a> {
 }
 
 impl<'a> AddPartitionsToTxnTopicResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let name = reader.string(flexible, "AddPartitionsToTxnTopicResult.Name")?;
-        let results_by_partition = reader.array(
+        reader.string(flexible, "AddPartitionsToTxnTopicResult.Name", &mut self.name)?;
+        reader.array(
             flexible,
             6,
             "AddPartitionsToTxnTopicResult.ResultsByPartition",
-            |reader| AddPartitionsToTxnPartitionResult::read(reader, version),
+            &mut self.results_by_partition,
+            |reader, element| element.read(reader, version),
         )?;
         if flexible {
             reader.skip_tags("AddPartitionsToTxnTopicResult")?;
         }
-        Ok(Self { name, results_by_partition })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -236,21 +237,23 @@ pub struct AddPartitionsToTxnPartitionResult {
 }
 
 impl AddPartitionsToTxnPartitionResult {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let partition_index = reader.i32("AddPartitionsToTxnPartitionResult.PartitionIndex")?;
-        let partition_error_code =
+        self.partition_index = reader.i32("AddPartitionsToTxnPartitionResult.PartitionIndex")?;
+        self.partition_error_code =
             reader.i16("AddPartitionsToTxnPartitionResult.PartitionErrorCode")?;
         if flexible {
             reader.skip_tags("AddPartitionsToTxnPartitionResult")?;
         }
-        Ok(Self { partition_index, partition_error_code })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 3;
-        out.i32(self.partition_index);
-        out.i16(self.partition_error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.partition_error_code.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

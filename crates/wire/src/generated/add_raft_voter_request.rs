@@ -40,34 +40,34 @@ impl<'a> Message<'a> for AddRaftVoterRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let cluster_id = reader.nullable_string(flexible, "AddRaftVoterRequest.ClusterId")?;
-        let timeout_ms = reader.i32("AddRaftVoterRequest.TimeoutMs")?;
-        let voter_id = reader.i32("AddRaftVoterRequest.VoterId")?;
-        let voter_directory_id = reader.uuid("AddRaftVoterRequest.VoterDirectoryId")?;
-        let listeners = reader.array(flexible, 5, "AddRaftVoterRequest.Listeners", |reader| {
-            Listener::read(reader, version)
-        })?;
-        let ack_when_committed =
-            if version >= 1 { reader.bool("AddRaftVoterRequest.AckWhenCommitted")? } else { true };
+        reader.nullable_string(flexible, "AddRaftVoterRequest.ClusterId", &mut self.cluster_id)?;
+        self.timeout_ms = reader.i32("AddRaftVoterRequest.TimeoutMs")?;
+        self.voter_id = reader.i32("AddRaftVoterRequest.VoterId")?;
+        self.voter_directory_id = reader.uuid("AddRaftVoterRequest.VoterDirectoryId")?;
+        reader.array(
+            flexible,
+            5,
+            "AddRaftVoterRequest.Listeners",
+            &mut self.listeners,
+            |reader, element| element.read(reader, version),
+        )?;
+        if version >= 1 {
+            self.ack_when_committed = reader.bool("AddRaftVoterRequest.AckWhenCommitted")?;
+        }
         reader.skip_tags("AddRaftVoterRequest")?;
-        Ok(Self {
-            cluster_id,
-            timeout_ms,
-            voter_id,
-            voter_directory_id,
-            listeners,
-            ack_when_committed,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.nullable_string(flexible, self.cluster_id, "AddRaftVoterRequest.ClusterId")?;
-        out.i32(self.timeout_ms);
-        out.i32(self.voter_id);
-        out.uuid(self.voter_directory_id);
+        let mut fixed = [0; 24];
+        fixed[0..4].copy_from_slice(&self.timeout_ms.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.voter_id.to_be_bytes());
+        fixed[8..24].copy_from_slice(&self.voter_directory_id.to_be_bytes());
+        out.raw(&fixed);
         out.length(flexible, self.listeners.len(), "AddRaftVoterRequest.Listeners")?;
         for element in &self.listeners {
             element.write(version, out)?;
@@ -113,13 +113,13 @@ pub struct Listener<'a> {
 }
 
 impl<'a> Listener<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "Listener.Name")?;
-        let host = reader.string(flexible, "Listener.Host")?;
-        let port = reader.u16("Listener.Port")?;
+        reader.string(flexible, "Listener.Name", &mut self.name)?;
+        reader.string(flexible, "Listener.Host", &mut self.host)?;
+        self.port = reader.u16("Listener.Port")?;
         reader.skip_tags("Listener")?;
-        Ok(Self { name, host, port })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

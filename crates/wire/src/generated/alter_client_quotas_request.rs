@@ -17,16 +17,20 @@ impl<'a> Message<'a> for AlterClientQuotasRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 1;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let entries = reader.array(flexible, 3, "AlterClientQuotasRequest.Entries", |reader| {
-            EntryData::read(reader, version)
-        })?;
-        let validate_only = reader.bool("AlterClientQuotasRequest.ValidateOnly")?;
+        reader.array(
+            flexible,
+            3,
+            "AlterClientQuotasRequest.Entries",
+            &mut self.entries,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.validate_only = reader.bool("AlterClientQuotasRequest.ValidateOnly")?;
         if flexible {
             reader.skip_tags("AlterClientQuotasRequest")?;
         }
-        Ok(Self { entries, validate_only })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -71,16 +75,18 @@ pub struct EntryData<'a> {
 }
 
 impl<'a> EntryData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let entity = reader
-            .array(flexible, 3, "EntryData.Entity", |reader| EntityData::read(reader, version))?;
-        let ops =
-            reader.array(flexible, 11, "EntryData.Ops", |reader| OpData::read(reader, version))?;
+        reader.array(flexible, 3, "EntryData.Entity", &mut self.entity, |reader, element| {
+            element.read(reader, version)
+        })?;
+        reader.array(flexible, 11, "EntryData.Ops", &mut self.ops, |reader, element| {
+            element.read(reader, version)
+        })?;
         if flexible {
             reader.skip_tags("EntryData")?;
         }
-        Ok(Self { entity, ops })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -133,14 +139,14 @@ impl Default for EntityData<'_> {
 }
 
 impl<'a> EntityData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let entity_type = reader.string(flexible, "EntityData.EntityType")?;
-        let entity_name = reader.nullable_string(flexible, "EntityData.EntityName")?;
+        reader.string(flexible, "EntityData.EntityType", &mut self.entity_type)?;
+        reader.nullable_string(flexible, "EntityData.EntityName", &mut self.entity_name)?;
         if flexible {
             reader.skip_tags("EntityData")?;
         }
-        Ok(Self { entity_type, entity_name })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -177,15 +183,15 @@ pub struct OpData<'a> {
 }
 
 impl<'a> OpData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let key = reader.string(flexible, "OpData.Key")?;
-        let value = reader.f64("OpData.Value")?;
-        let remove = reader.bool("OpData.Remove")?;
+        reader.string(flexible, "OpData.Key", &mut self.key)?;
+        self.value = reader.f64("OpData.Value")?;
+        self.remove = reader.bool("OpData.Remove")?;
         if flexible {
             reader.skip_tags("OpData")?;
         }
-        Ok(Self { key, value, remove })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

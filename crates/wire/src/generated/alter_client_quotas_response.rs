@@ -17,16 +17,20 @@ impl<'a> Message<'a> for AlterClientQuotasResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 1;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let throttle_time_ms = reader.i32("AlterClientQuotasResponse.ThrottleTimeMs")?;
-        let entries = reader.array(flexible, 5, "AlterClientQuotasResponse.Entries", |reader| {
-            EntryData::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("AlterClientQuotasResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            5,
+            "AlterClientQuotasResponse.Entries",
+            &mut self.entries,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("AlterClientQuotasResponse")?;
         }
-        Ok(Self { throttle_time_ms, entries })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -74,16 +78,17 @@ impl Default for EntryData<'_> {
 }
 
 impl<'a> EntryData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let error_code = reader.i16("EntryData.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "EntryData.ErrorMessage")?;
-        let entity = reader
-            .array(flexible, 3, "EntryData.Entity", |reader| EntityData::read(reader, version))?;
+        self.error_code = reader.i16("EntryData.ErrorCode")?;
+        reader.nullable_string(flexible, "EntryData.ErrorMessage", &mut self.error_message)?;
+        reader.array(flexible, 3, "EntryData.Entity", &mut self.entity, |reader, element| {
+            element.read(reader, version)
+        })?;
         if flexible {
             reader.skip_tags("EntryData")?;
         }
-        Ok(Self { error_code, error_message, entity })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -131,14 +136,14 @@ impl Default for EntityData<'_> {
 }
 
 impl<'a> EntityData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let entity_type = reader.string(flexible, "EntityData.EntityType")?;
-        let entity_name = reader.nullable_string(flexible, "EntityData.EntityName")?;
+        reader.string(flexible, "EntityData.EntityType", &mut self.entity_type)?;
+        reader.nullable_string(flexible, "EntityData.EntityName", &mut self.entity_name)?;
         if flexible {
             reader.skip_tags("EntityData")?;
         }
-        Ok(Self { entity_type, entity_name })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,16 +17,20 @@ impl<'a> Message<'a> for AlterConfigsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let resources = reader.array(flexible, 4, "AlterConfigsRequest.Resources", |reader| {
-            AlterConfigsResource::read(reader, version)
-        })?;
-        let validate_only = reader.bool("AlterConfigsRequest.ValidateOnly")?;
+        reader.array(
+            flexible,
+            4,
+            "AlterConfigsRequest.Resources",
+            &mut self.resources,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.validate_only = reader.bool("AlterConfigsRequest.ValidateOnly")?;
         if flexible {
             reader.skip_tags("AlterConfigsRequest")?;
         }
-        Ok(Self { resources, validate_only })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -73,17 +77,21 @@ pub struct AlterConfigsResource<'a> {
 }
 
 impl<'a> AlterConfigsResource<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let resource_type = reader.i8("AlterConfigsResource.ResourceType")?;
-        let resource_name = reader.string(flexible, "AlterConfigsResource.ResourceName")?;
-        let configs = reader.array(flexible, 3, "AlterConfigsResource.Configs", |reader| {
-            AlterableConfig::read(reader, version)
-        })?;
+        self.resource_type = reader.i8("AlterConfigsResource.ResourceType")?;
+        reader.string(flexible, "AlterConfigsResource.ResourceName", &mut self.resource_name)?;
+        reader.array(
+            flexible,
+            3,
+            "AlterConfigsResource.Configs",
+            &mut self.configs,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("AlterConfigsResource")?;
         }
-        Ok(Self { resource_type, resource_name, configs })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -131,14 +139,14 @@ impl Default for AlterableConfig<'_> {
 }
 
 impl<'a> AlterableConfig<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let name = reader.string(flexible, "AlterableConfig.Name")?;
-        let value = reader.nullable_string(flexible, "AlterableConfig.Value")?;
+        reader.string(flexible, "AlterableConfig.Name", &mut self.name)?;
+        reader.nullable_string(flexible, "AlterableConfig.Value", &mut self.value)?;
         if flexible {
             reader.skip_tags("AlterableConfig")?;
         }
-        Ok(Self { name, value })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

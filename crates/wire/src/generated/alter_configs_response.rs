@@ -17,16 +17,20 @@ impl<'a> Message<'a> for AlterConfigsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let throttle_time_ms = reader.i32("AlterConfigsResponse.ThrottleTimeMs")?;
-        let responses = reader.array(flexible, 6, "AlterConfigsResponse.Responses", |reader| {
-            AlterConfigsResourceResponse::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("AlterConfigsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            6,
+            "AlterConfigsResponse.Responses",
+            &mut self.responses,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("AlterConfigsResponse")?;
         }
-        Ok(Self { throttle_time_ms, responses })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -76,17 +80,24 @@ impl Default for AlterConfigsResourceResponse<'_> {
 }
 
 impl<'a> AlterConfigsResourceResponse<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let error_code = reader.i16("AlterConfigsResourceResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "AlterConfigsResourceResponse.ErrorMessage")?;
-        let resource_type = reader.i8("AlterConfigsResourceResponse.ResourceType")?;
-        let resource_name = reader.string(flexible, "AlterConfigsResourceResponse.ResourceName")?;
+        self.error_code = reader.i16("AlterConfigsResourceResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "AlterConfigsResourceResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        self.resource_type = reader.i8("AlterConfigsResourceResponse.ResourceType")?;
+        reader.string(
+            flexible,
+            "AlterConfigsResourceResponse.ResourceName",
+            &mut self.resource_name,
+        )?;
         if flexible {
             reader.skip_tags("AlterConfigsResourceResponse")?;
         }
-        Ok(Self { error_code, error_message, resource_type, resource_name })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

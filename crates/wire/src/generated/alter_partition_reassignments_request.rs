@@ -25,20 +25,22 @@ impl<'a> Message<'a> for AlterPartitionReassignmentsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let timeout_ms = reader.i32("AlterPartitionReassignmentsRequest.TimeoutMs")?;
-        let allow_replication_factor_change = if version >= 1 {
-            reader.bool("AlterPartitionReassignmentsRequest.AllowReplicationFactorChange")?
-        } else {
-            true
-        };
-        let topics =
-            reader.array(flexible, 3, "AlterPartitionReassignmentsRequest.Topics", |reader| {
-                ReassignableTopic::read(reader, version)
-            })?;
+        self.timeout_ms = reader.i32("AlterPartitionReassignmentsRequest.TimeoutMs")?;
+        if version >= 1 {
+            self.allow_replication_factor_change =
+                reader.bool("AlterPartitionReassignmentsRequest.AllowReplicationFactorChange")?;
+        }
+        reader.array(
+            flexible,
+            3,
+            "AlterPartitionReassignmentsRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("AlterPartitionReassignmentsRequest")?;
-        Ok(Self { timeout_ms, allow_replication_factor_change, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -89,14 +91,18 @@ pub struct ReassignableTopic<'a> {
 }
 
 impl<'a> ReassignableTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "ReassignableTopic.Name")?;
-        let partitions = reader.array(flexible, 6, "ReassignableTopic.Partitions", |reader| {
-            ReassignablePartition::read(reader, version)
-        })?;
+        reader.string(flexible, "ReassignableTopic.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            6,
+            "ReassignableTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ReassignableTopic")?;
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -132,15 +138,17 @@ pub struct ReassignablePartition {
 }
 
 impl ReassignablePartition {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition_index = reader.i32("ReassignablePartition.PartitionIndex")?;
-        let replicas =
-            reader.nullable_array(flexible, 4, "ReassignablePartition.Replicas", |reader| {
-                reader.i32("ReassignablePartition.Replicas")
-            })?;
+        self.partition_index = reader.i32("ReassignablePartition.PartitionIndex")?;
+        reader.nullable_numbers(
+            flexible,
+            "ReassignablePartition.Replicas",
+            &mut self.replicas,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("ReassignablePartition")?;
-        Ok(Self { partition_index, replicas })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -148,10 +156,12 @@ impl ReassignablePartition {
         out.i32(self.partition_index);
         match &self.replicas {
             Some(elements) => {
-                out.length(flexible, elements.len(), "ReassignablePartition.Replicas")?;
-                for element in elements {
-                    out.i32(*element);
-                }
+                out.numbers(
+                    flexible,
+                    elements,
+                    "ReassignablePartition.Replicas",
+                    i32::to_be_bytes,
+                )?;
             }
             None => out.null(flexible),
         }

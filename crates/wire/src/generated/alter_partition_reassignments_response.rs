@@ -35,31 +35,28 @@ impl<'a> Message<'a> for AlterPartitionReassignmentsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("AlterPartitionReassignmentsResponse.ThrottleTimeMs")?;
-        let allow_replication_factor_change = if version >= 1 {
-            reader.bool("AlterPartitionReassignmentsResponse.AllowReplicationFactorChange")?
-        } else {
-            true
-        };
-        let error_code = reader.i16("AlterPartitionReassignmentsResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "AlterPartitionReassignmentsResponse.ErrorMessage")?;
-        let responses = reader.array(
+        self.throttle_time_ms = reader.i32("AlterPartitionReassignmentsResponse.ThrottleTimeMs")?;
+        if version >= 1 {
+            self.allow_replication_factor_change =
+                reader.bool("AlterPartitionReassignmentsResponse.AllowReplicationFactorChange")?;
+        }
+        self.error_code = reader.i16("AlterPartitionReassignmentsResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "AlterPartitionReassignmentsResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.array(
             flexible,
             3,
             "AlterPartitionReassignmentsResponse.Responses",
-            |reader| ReassignableTopicResponse::read(reader, version),
+            &mut self.responses,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("AlterPartitionReassignmentsResponse")?;
-        Ok(Self {
-            throttle_time_ms,
-            allow_replication_factor_change,
-            error_code,
-            error_message,
-            responses,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -111,15 +108,18 @@ pub struct ReassignableTopicResponse<'a> {
 }
 
 impl<'a> ReassignableTopicResponse<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "ReassignableTopicResponse.Name")?;
-        let partitions =
-            reader.array(flexible, 8, "ReassignableTopicResponse.Partitions", |reader| {
-                ReassignablePartitionResponse::read(reader, version)
-            })?;
+        reader.string(flexible, "ReassignableTopicResponse.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            8,
+            "ReassignableTopicResponse.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ReassignableTopicResponse")?;
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -163,20 +163,25 @@ impl Default for ReassignablePartitionResponse<'_> {
 }
 
 impl<'a> ReassignablePartitionResponse<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition_index = reader.i32("ReassignablePartitionResponse.PartitionIndex")?;
-        let error_code = reader.i16("ReassignablePartitionResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "ReassignablePartitionResponse.ErrorMessage")?;
+        self.partition_index = reader.i32("ReassignablePartitionResponse.PartitionIndex")?;
+        self.error_code = reader.i16("ReassignablePartitionResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "ReassignablePartitionResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
         reader.skip_tags("ReassignablePartitionResponse")?;
-        Ok(Self { partition_index, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(
             flexible,
             self.error_message,

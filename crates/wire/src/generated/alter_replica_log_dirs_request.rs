@@ -15,15 +15,19 @@ impl<'a> Message<'a> for AlterReplicaLogDirsRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let dirs = reader.array(flexible, 3, "AlterReplicaLogDirsRequest.Dirs", |reader| {
-            AlterReplicaLogDir::read(reader, version)
-        })?;
+        reader.array(
+            flexible,
+            3,
+            "AlterReplicaLogDirsRequest.Dirs",
+            &mut self.dirs,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("AlterReplicaLogDirsRequest")?;
         }
-        Ok(Self { dirs })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -67,16 +71,20 @@ pub struct AlterReplicaLogDir<'a> {
 }
 
 impl<'a> AlterReplicaLogDir<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let path = reader.string(flexible, "AlterReplicaLogDir.Path")?;
-        let topics = reader.array(flexible, 3, "AlterReplicaLogDir.Topics", |reader| {
-            AlterReplicaLogDirTopic::read(reader, version)
-        })?;
+        reader.string(flexible, "AlterReplicaLogDir.Path", &mut self.path)?;
+        reader.array(
+            flexible,
+            3,
+            "AlterReplicaLogDir.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("AlterReplicaLogDir")?;
         }
-        Ok(Self { path, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -117,26 +125,30 @@ pub struct AlterReplicaLogDirTopic<'a> {
 }
 
 impl<'a> AlterReplicaLogDirTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let name = reader.string(flexible, "AlterReplicaLogDirTopic.Name")?;
-        let partitions =
-            reader.array(flexible, 4, "AlterReplicaLogDirTopic.Partitions", |reader| {
-                reader.i32("AlterReplicaLogDirTopic.Partitions")
-            })?;
+        reader.string(flexible, "AlterReplicaLogDirTopic.Name", &mut self.name)?;
+        reader.numbers(
+            flexible,
+            "AlterReplicaLogDirTopic.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         if flexible {
             reader.skip_tags("AlterReplicaLogDirTopic")?;
         }
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
         out.string(flexible, self.name, "AlterReplicaLogDirTopic.Name")?;
-        out.length(flexible, self.partitions.len(), "AlterReplicaLogDirTopic.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(
+            flexible,
+            &self.partitions,
+            "AlterReplicaLogDirTopic.Partitions",
+            i32::to_be_bytes,
+        )?;
         if flexible {
             out.varint(0);
         }

@@ -17,17 +17,20 @@ impl<'a> Message<'a> for AlterReplicaLogDirsResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let throttle_time_ms = reader.i32("AlterReplicaLogDirsResponse.ThrottleTimeMs")?;
-        let results =
-            reader.array(flexible, 3, "AlterReplicaLogDirsResponse.Results", |reader| {
-                AlterReplicaLogDirTopicResult::read(reader, version)
-            })?;
+        self.throttle_time_ms = reader.i32("AlterReplicaLogDirsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            3,
+            "AlterReplicaLogDirsResponse.Results",
+            &mut self.results,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("AlterReplicaLogDirsResponse")?;
         }
-        Ok(Self { throttle_time_ms, results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -67,17 +70,20 @@ pub struct AlterReplicaLogDirTopicResult<'a> {
 }
 
 impl<'a> AlterReplicaLogDirTopicResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let topic_name = reader.string(flexible, "AlterReplicaLogDirTopicResult.TopicName")?;
-        let partitions =
-            reader.array(flexible, 6, "AlterReplicaLogDirTopicResult.Partitions", |reader| {
-                AlterReplicaLogDirPartitionResult::read(reader, version)
-            })?;
+        reader.string(flexible, "AlterReplicaLogDirTopicResult.TopicName", &mut self.topic_name)?;
+        reader.array(
+            flexible,
+            6,
+            "AlterReplicaLogDirTopicResult.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("AlterReplicaLogDirTopicResult")?;
         }
-        Ok(Self { topic_name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -118,20 +124,22 @@ pub struct AlterReplicaLogDirPartitionResult {
 }
 
 impl AlterReplicaLogDirPartitionResult {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let partition_index = reader.i32("AlterReplicaLogDirPartitionResult.PartitionIndex")?;
-        let error_code = reader.i16("AlterReplicaLogDirPartitionResult.ErrorCode")?;
+        self.partition_index = reader.i32("AlterReplicaLogDirPartitionResult.PartitionIndex")?;
+        self.error_code = reader.i16("AlterReplicaLogDirPartitionResult.ErrorCode")?;
         if flexible {
             reader.skip_tags("AlterReplicaLogDirPartitionResult")?;
         }
-        Ok(Self { partition_index, error_code })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

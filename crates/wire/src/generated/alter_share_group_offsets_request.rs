@@ -17,15 +17,18 @@ impl<'a> Message<'a> for AlterShareGroupOffsetsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "AlterShareGroupOffsetsRequest.GroupId")?;
-        let topics =
-            reader.array(flexible, 3, "AlterShareGroupOffsetsRequest.Topics", |reader| {
-                AlterShareGroupOffsetsRequestTopic::read(reader, version)
-            })?;
+        reader.string(flexible, "AlterShareGroupOffsetsRequest.GroupId", &mut self.group_id)?;
+        reader.array(
+            flexible,
+            3,
+            "AlterShareGroupOffsetsRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("AlterShareGroupOffsetsRequest")?;
-        Ok(Self { group_id, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -66,17 +69,22 @@ pub struct AlterShareGroupOffsetsRequestTopic<'a> {
 }
 
 impl<'a> AlterShareGroupOffsetsRequestTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_name = reader.string(flexible, "AlterShareGroupOffsetsRequestTopic.TopicName")?;
-        let partitions = reader.array(
+        reader.string(
+            flexible,
+            "AlterShareGroupOffsetsRequestTopic.TopicName",
+            &mut self.topic_name,
+        )?;
+        reader.array(
             flexible,
             13,
             "AlterShareGroupOffsetsRequestTopic.Partitions",
-            |reader| AlterShareGroupOffsetsRequestPartition::read(reader, version),
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("AlterShareGroupOffsetsRequestTopic")?;
-        Ok(Self { topic_name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -116,17 +124,19 @@ pub struct AlterShareGroupOffsetsRequestPartition {
 }
 
 impl AlterShareGroupOffsetsRequestPartition {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let partition_index =
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.partition_index =
             reader.i32("AlterShareGroupOffsetsRequestPartition.PartitionIndex")?;
-        let start_offset = reader.i64("AlterShareGroupOffsetsRequestPartition.StartOffset")?;
+        self.start_offset = reader.i64("AlterShareGroupOffsetsRequestPartition.StartOffset")?;
         reader.skip_tags("AlterShareGroupOffsetsRequestPartition")?;
-        Ok(Self { partition_index, start_offset })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.partition_index);
-        out.i64(self.start_offset);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.start_offset.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

@@ -21,24 +21,32 @@ impl<'a> Message<'a> for AlterShareGroupOffsetsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("AlterShareGroupOffsetsResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("AlterShareGroupOffsetsResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "AlterShareGroupOffsetsResponse.ErrorMessage")?;
-        let responses =
-            reader.array(flexible, 19, "AlterShareGroupOffsetsResponse.Responses", |reader| {
-                AlterShareGroupOffsetsResponseTopic::read(reader, version)
-            })?;
+        self.throttle_time_ms = reader.i32("AlterShareGroupOffsetsResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("AlterShareGroupOffsetsResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "AlterShareGroupOffsetsResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.array(
+            flexible,
+            19,
+            "AlterShareGroupOffsetsResponse.Responses",
+            &mut self.responses,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("AlterShareGroupOffsetsResponse")?;
-        Ok(Self { throttle_time_ms, error_code, error_message, responses })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(
             flexible,
             self.error_message,
@@ -76,19 +84,23 @@ pub struct AlterShareGroupOffsetsResponseTopic<'a> {
 }
 
 impl<'a> AlterShareGroupOffsetsResponseTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_name =
-            reader.string(flexible, "AlterShareGroupOffsetsResponseTopic.TopicName")?;
-        let topic_id = reader.uuid("AlterShareGroupOffsetsResponseTopic.TopicId")?;
-        let partitions = reader.array(
+        reader.string(
+            flexible,
+            "AlterShareGroupOffsetsResponseTopic.TopicName",
+            &mut self.topic_name,
+        )?;
+        self.topic_id = reader.uuid("AlterShareGroupOffsetsResponseTopic.TopicId")?;
+        reader.array(
             flexible,
             8,
             "AlterShareGroupOffsetsResponseTopic.Partitions",
-            |reader| AlterShareGroupOffsetsResponsePartition::read(reader, version),
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("AlterShareGroupOffsetsResponseTopic")?;
-        Ok(Self { topic_name, topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -131,21 +143,26 @@ pub struct AlterShareGroupOffsetsResponsePartition<'a> {
 }
 
 impl<'a> AlterShareGroupOffsetsResponsePartition<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition_index =
+        self.partition_index =
             reader.i32("AlterShareGroupOffsetsResponsePartition.PartitionIndex")?;
-        let error_code = reader.i16("AlterShareGroupOffsetsResponsePartition.ErrorCode")?;
-        let error_message = reader
-            .nullable_string(flexible, "AlterShareGroupOffsetsResponsePartition.ErrorMessage")?;
+        self.error_code = reader.i16("AlterShareGroupOffsetsResponsePartition.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "AlterShareGroupOffsetsResponsePartition.ErrorMessage",
+            &mut self.error_message,
+        )?;
         reader.skip_tags("AlterShareGroupOffsetsResponsePartition")?;
-        Ok(Self { partition_index, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(
             flexible,
             self.error_message,

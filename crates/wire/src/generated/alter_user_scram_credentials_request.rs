@@ -17,18 +17,24 @@ impl<'a> Message<'a> for AlterUserScramCredentialsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let deletions =
-            reader.array(flexible, 3, "AlterUserScramCredentialsRequest.Deletions", |reader| {
-                ScramCredentialDeletion::read(reader, version)
-            })?;
-        let upsertions =
-            reader.array(flexible, 9, "AlterUserScramCredentialsRequest.Upsertions", |reader| {
-                ScramCredentialUpsertion::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            3,
+            "AlterUserScramCredentialsRequest.Deletions",
+            &mut self.deletions,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            9,
+            "AlterUserScramCredentialsRequest.Upsertions",
+            &mut self.upsertions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("AlterUserScramCredentialsRequest")?;
-        Ok(Self { deletions, upsertions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -75,12 +81,12 @@ pub struct ScramCredentialDeletion<'a> {
 }
 
 impl<'a> ScramCredentialDeletion<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "ScramCredentialDeletion.Name")?;
-        let mechanism = reader.i8("ScramCredentialDeletion.Mechanism")?;
+        reader.string(flexible, "ScramCredentialDeletion.Name", &mut self.name)?;
+        self.mechanism = reader.i8("ScramCredentialDeletion.Mechanism")?;
         reader.skip_tags("ScramCredentialDeletion")?;
-        Ok(Self { name, mechanism })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -115,22 +121,28 @@ pub struct ScramCredentialUpsertion<'a> {
 }
 
 impl<'a> ScramCredentialUpsertion<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "ScramCredentialUpsertion.Name")?;
-        let mechanism = reader.i8("ScramCredentialUpsertion.Mechanism")?;
-        let iterations = reader.i32("ScramCredentialUpsertion.Iterations")?;
-        let salt = reader.bytes(flexible, "ScramCredentialUpsertion.Salt")?;
-        let salted_password = reader.bytes(flexible, "ScramCredentialUpsertion.SaltedPassword")?;
+        reader.string(flexible, "ScramCredentialUpsertion.Name", &mut self.name)?;
+        self.mechanism = reader.i8("ScramCredentialUpsertion.Mechanism")?;
+        self.iterations = reader.i32("ScramCredentialUpsertion.Iterations")?;
+        reader.bytes(flexible, "ScramCredentialUpsertion.Salt", &mut self.salt)?;
+        reader.bytes(
+            flexible,
+            "ScramCredentialUpsertion.SaltedPassword",
+            &mut self.salted_password,
+        )?;
         reader.skip_tags("ScramCredentialUpsertion")?;
-        Ok(Self { name, mechanism, iterations, salt, salted_password })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.name, "ScramCredentialUpsertion.Name")?;
-        out.i8(self.mechanism);
-        out.i32(self.iterations);
+        let mut fixed = [0; 5];
+        fixed[0..1].copy_from_slice(&self.mechanism.to_be_bytes());
+        fixed[1..5].copy_from_slice(&self.iterations.to_be_bytes());
+        out.raw(&fixed);
         out.bytes(flexible, self.salt, "ScramCredentialUpsertion.Salt")?;
         out.bytes(flexible, self.salted_password, "ScramCredentialUpsertion.SaltedPassword")?;
         out.varint(0);

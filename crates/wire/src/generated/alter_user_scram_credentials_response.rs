@@ -17,15 +17,18 @@ impl<'a> Message<'a> for AlterUserScramCredentialsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("AlterUserScramCredentialsResponse.ThrottleTimeMs")?;
-        let results =
-            reader.array(flexible, 5, "AlterUserScramCredentialsResponse.Results", |reader| {
-                AlterUserScramCredentialsResult::read(reader, version)
-            })?;
+        self.throttle_time_ms = reader.i32("AlterUserScramCredentialsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            5,
+            "AlterUserScramCredentialsResponse.Results",
+            &mut self.results,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("AlterUserScramCredentialsResponse")?;
-        Ok(Self { throttle_time_ms, results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -68,14 +71,17 @@ impl Default for AlterUserScramCredentialsResult<'_> {
 }
 
 impl<'a> AlterUserScramCredentialsResult<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let user = reader.string(flexible, "AlterUserScramCredentialsResult.User")?;
-        let error_code = reader.i16("AlterUserScramCredentialsResult.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "AlterUserScramCredentialsResult.ErrorMessage")?;
+        reader.string(flexible, "AlterUserScramCredentialsResult.User", &mut self.user)?;
+        self.error_code = reader.i16("AlterUserScramCredentialsResult.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "AlterUserScramCredentialsResult.ErrorMessage",
+            &mut self.error_message,
+        )?;
         reader.skip_tags("AlterUserScramCredentialsResult")?;
-        Ok(Self { user, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

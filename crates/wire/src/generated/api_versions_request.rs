@@ -32,28 +32,36 @@ impl<'a> Message<'a> for ApiVersionsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 5);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let client_software_name = if version >= 3 {
-            reader.string(flexible, "ApiVersionsRequest.ClientSoftwareName")?
-        } else {
-            ""
-        };
-        let client_software_version = if version >= 3 {
-            reader.string(flexible, "ApiVersionsRequest.ClientSoftwareVersion")?
-        } else {
-            ""
-        };
-        let cluster_id = if version >= 5 {
-            reader.nullable_string(flexible, "ApiVersionsRequest.ClusterId")?
-        } else {
-            None
-        };
-        let node_id = if version >= 5 { reader.i32("ApiVersionsRequest.NodeId")? } else { -1 };
+        if version >= 3 {
+            reader.string(
+                flexible,
+                "ApiVersionsRequest.ClientSoftwareName",
+                &mut self.client_software_name,
+            )?;
+        }
+        if version >= 3 {
+            reader.string(
+                flexible,
+                "ApiVersionsRequest.ClientSoftwareVersion",
+                &mut self.client_software_version,
+            )?;
+        }
+        if version >= 5 {
+            reader.nullable_string(
+                flexible,
+                "ApiVersionsRequest.ClusterId",
+                &mut self.cluster_id,
+            )?;
+        }
+        if version >= 5 {
+            self.node_id = reader.i32("ApiVersionsRequest.NodeId")?;
+        }
         if flexible {
             reader.skip_tags("ApiVersionsRequest")?;
         }
-        Ok(Self { client_software_name, client_software_version, cluster_id, node_id })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -41,58 +41,50 @@ impl<'a> Message<'a> for ApiVersionsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 5);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let error_code = reader.i16("ApiVersionsResponse.ErrorCode")?;
-        let api_keys = reader.array(flexible, 6, "ApiVersionsResponse.ApiKeys", |reader| {
-            ApiVersion::read(reader, version)
-        })?;
-        let throttle_time_ms =
-            if version >= 1 { reader.i32("ApiVersionsResponse.ThrottleTimeMs")? } else { 0 };
-        let mut supported_features: Vec<SupportedFeatureKey<'a>> = Vec::new();
-        let mut finalized_features_epoch: i64 = -1;
-        let mut finalized_features: Vec<FinalizedFeatureKey<'a>> = Vec::new();
-        let mut zk_migration_ready: bool = false;
+        self.error_code = reader.i16("ApiVersionsResponse.ErrorCode")?;
+        reader.array(
+            flexible,
+            6,
+            "ApiVersionsResponse.ApiKeys",
+            &mut self.api_keys,
+            |reader, element| element.read(reader, version),
+        )?;
+        if version >= 1 {
+            self.throttle_time_ms = reader.i32("ApiVersionsResponse.ThrottleTimeMs")?;
+        }
         if flexible {
             reader.tags("ApiVersionsResponse", |reader, tag| {
                 match tag {
-                    0 if version >= 3 => {
-                        supported_features = reader.array(
-                            flexible,
-                            6,
-                            "ApiVersionsResponse.SupportedFeatures",
-                            |reader| SupportedFeatureKey::read(reader, version),
-                        )?
-                    }
+                    0 if version >= 3 => reader.array(
+                        flexible,
+                        6,
+                        "ApiVersionsResponse.SupportedFeatures",
+                        &mut self.supported_features,
+                        |reader, element| element.read(reader, version),
+                    )?,
                     1 if version >= 3 => {
-                        finalized_features_epoch =
+                        self.finalized_features_epoch =
                             reader.i64("ApiVersionsResponse.FinalizedFeaturesEpoch")?
                     }
-                    2 if version >= 3 => {
-                        finalized_features = reader.array(
-                            flexible,
-                            6,
-                            "ApiVersionsResponse.FinalizedFeatures",
-                            |reader| FinalizedFeatureKey::read(reader, version),
-                        )?
-                    }
+                    2 if version >= 3 => reader.array(
+                        flexible,
+                        6,
+                        "ApiVersionsResponse.FinalizedFeatures",
+                        &mut self.finalized_features,
+                        |reader, element| element.read(reader, version),
+                    )?,
                     3 if version >= 3 => {
-                        zk_migration_ready = reader.bool("ApiVersionsResponse.ZkMigrationReady")?
+                        self.zk_migration_ready =
+                            reader.bool("ApiVersionsResponse.ZkMigrationReady")?
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
         }
-        Ok(Self {
-            error_code,
-            api_keys,
-            throttle_time_ms,
-            supported_features,
-            finalized_features_epoch,
-            finalized_features,
-            zk_migration_ready,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -215,22 +207,24 @@ pub struct ApiVersion {
 }
 
 impl ApiVersion {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let api_key = reader.i16("ApiVersion.ApiKey")?;
-        let min_version = reader.i16("ApiVersion.MinVersion")?;
-        let max_version = reader.i16("ApiVersion.MaxVersion")?;
+        self.api_key = reader.i16("ApiVersion.ApiKey")?;
+        self.min_version = reader.i16("ApiVersion.MinVersion")?;
+        self.max_version = reader.i16("ApiVersion.MaxVersion")?;
         if flexible {
             reader.skip_tags("ApiVersion")?;
         }
-        Ok(Self { api_key, min_version, max_version })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 3;
-        out.i16(self.api_key);
-        out.i16(self.min_version);
-        out.i16(self.max_version);
+        let mut fixed = [0; 6];
+        fixed[0..2].copy_from_slice(&self.api_key.to_be_bytes());
+        fixed[2..4].copy_from_slice(&self.min_version.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.max_version.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }
@@ -259,20 +253,22 @@ pub struct SupportedFeatureKey<'a> {
 }
 
 impl<'a> SupportedFeatureKey<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "SupportedFeatureKey.Name")?;
-        let min_version = reader.i16("SupportedFeatureKey.MinVersion")?;
-        let max_version = reader.i16("SupportedFeatureKey.MaxVersion")?;
+        reader.string(flexible, "SupportedFeatureKey.Name", &mut self.name)?;
+        self.min_version = reader.i16("SupportedFeatureKey.MinVersion")?;
+        self.max_version = reader.i16("SupportedFeatureKey.MaxVersion")?;
         reader.skip_tags("SupportedFeatureKey")?;
-        Ok(Self { name, min_version, max_version })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.name, "SupportedFeatureKey.Name")?;
-        out.i16(self.min_version);
-        out.i16(self.max_version);
+        let mut fixed = [0; 4];
+        fixed[0..2].copy_from_slice(&self.min_version.to_be_bytes());
+        fixed[2..4].copy_from_slice(&self.max_version.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }
@@ -297,20 +293,22 @@ pub struct FinalizedFeatureKey<'a> {
 }
 
 impl<'a> FinalizedFeatureKey<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "FinalizedFeatureKey.Name")?;
-        let max_version_level = reader.i16("FinalizedFeatureKey.MaxVersionLevel")?;
-        let min_version_level = reader.i16("FinalizedFeatureKey.MinVersionLevel")?;
+        reader.string(flexible, "FinalizedFeatureKey.Name", &mut self.name)?;
+        self.max_version_level = reader.i16("FinalizedFeatureKey.MaxVersionLevel")?;
+        self.min_version_level = reader.i16("FinalizedFeatureKey.MinVersionLevel")?;
         reader.skip_tags("FinalizedFeatureKey")?;
-        Ok(Self { name, max_version_level, min_version_level })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.name, "FinalizedFeatureKey.Name")?;
-        out.i16(self.max_version_level);
-        out.i16(self.min_version_level);
+        let mut fixed = [0; 4];
+        fixed[0..2].copy_from_slice(&self.max_version_level.to_be_bytes());
+        fixed[2..4].copy_from_slice(&self.min_version_level.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

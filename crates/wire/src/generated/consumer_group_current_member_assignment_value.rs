@@ -23,39 +23,37 @@ impl<'a> Message<'a> for ConsumerGroupCurrentMemberAssignmentValue {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let member_epoch = reader.i32("ConsumerGroupCurrentMemberAssignmentValue.MemberEpoch")?;
-        let previous_member_epoch =
+        self.member_epoch = reader.i32("ConsumerGroupCurrentMemberAssignmentValue.MemberEpoch")?;
+        self.previous_member_epoch =
             reader.i32("ConsumerGroupCurrentMemberAssignmentValue.PreviousMemberEpoch")?;
-        let state = reader.i8("ConsumerGroupCurrentMemberAssignmentValue.State")?;
-        let assigned_partitions = reader.array(
+        self.state = reader.i8("ConsumerGroupCurrentMemberAssignmentValue.State")?;
+        reader.array(
             flexible,
             18,
             "ConsumerGroupCurrentMemberAssignmentValue.AssignedPartitions",
-            |reader| TopicPartitions::read(reader, version),
+            &mut self.assigned_partitions,
+            |reader, element| element.read(reader, version),
         )?;
-        let partitions_pending_revocation = reader.array(
+        reader.array(
             flexible,
             18,
             "ConsumerGroupCurrentMemberAssignmentValue.PartitionsPendingRevocation",
-            |reader| TopicPartitions::read(reader, version),
+            &mut self.partitions_pending_revocation,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("ConsumerGroupCurrentMemberAssignmentValue")?;
-        Ok(Self {
-            member_epoch,
-            previous_member_epoch,
-            state,
-            assigned_partitions,
-            partitions_pending_revocation,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.member_epoch);
-        out.i32(self.previous_member_epoch);
-        out.i8(self.state);
+        let mut fixed = [0; 9];
+        fixed[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.previous_member_epoch.to_be_bytes());
+        fixed[8..9].copy_from_slice(&self.state.to_be_bytes());
+        out.raw(&fixed);
         out.length(
             flexible,
             self.assigned_partitions.len(),
@@ -109,37 +107,34 @@ impl Default for TopicPartitions {
 }
 
 impl TopicPartitions {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("TopicPartitions.TopicId")?;
-        let partitions = reader.array(flexible, 4, "TopicPartitions.Partitions", |reader| {
-            reader.i32("TopicPartitions.Partitions")
-        })?;
-        let mut assignment_epochs: Option<Vec<i32>> = Some(Vec::new());
+        self.topic_id = reader.uuid("TopicPartitions.TopicId")?;
+        reader.numbers(
+            flexible,
+            "TopicPartitions.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         reader.tags("TopicPartitions", |reader, tag| {
             match tag {
-                0 => {
-                    assignment_epochs = reader.nullable_array(
-                        flexible,
-                        4,
-                        "TopicPartitions.AssignmentEpochs",
-                        |reader| reader.i32("TopicPartitions.AssignmentEpochs"),
-                    )?
-                }
+                0 => reader.nullable_numbers(
+                    flexible,
+                    "TopicPartitions.AssignmentEpochs",
+                    &mut self.assignment_epochs,
+                    i32::from_be_bytes,
+                )?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        Ok(Self { topic_id, partitions, assignment_epochs })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.uuid(self.topic_id);
-        out.length(flexible, self.partitions.len(), "TopicPartitions.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TopicPartitions.Partitions", i32::to_be_bytes)?;
         out.varint(u32::from(
             self.assignment_epochs.as_ref().is_none_or(|value| !value.is_empty()),
         ));
@@ -151,10 +146,12 @@ impl TopicPartitions {
             );
             match &self.assignment_epochs {
                 Some(elements) => {
-                    out.length(flexible, elements.len(), "TopicPartitions.AssignmentEpochs")?;
-                    for element in elements {
-                        out.i32(*element);
-                    }
+                    out.numbers(
+                        flexible,
+                        elements,
+                        "TopicPartitions.AssignmentEpochs",
+                        i32::to_be_bytes,
+                    )?;
                 }
                 None => out.null(flexible),
             }

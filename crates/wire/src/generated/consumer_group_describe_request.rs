@@ -17,16 +17,21 @@ impl<'a> Message<'a> for ConsumerGroupDescribeRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_ids =
-            reader.array(flexible, 1, "ConsumerGroupDescribeRequest.GroupIds", |reader| {
-                reader.string(flexible, "ConsumerGroupDescribeRequest.GroupIds")
-            })?;
-        let include_authorized_operations =
+        reader.array(
+            flexible,
+            1,
+            "ConsumerGroupDescribeRequest.GroupIds",
+            &mut self.group_ids,
+            |reader, element| {
+                reader.string(flexible, "ConsumerGroupDescribeRequest.GroupIds", element)
+            },
+        )?;
+        self.include_authorized_operations =
             reader.bool("ConsumerGroupDescribeRequest.IncludeAuthorizedOperations")?;
         reader.skip_tags("ConsumerGroupDescribeRequest")?;
-        Ok(Self { group_ids, include_authorized_operations })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -52,49 +52,57 @@ impl<'a> Message<'a> for ConsumerGroupHeartbeatRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "ConsumerGroupHeartbeatRequest.GroupId")?;
-        let member_id = reader.string(flexible, "ConsumerGroupHeartbeatRequest.MemberId")?;
-        let member_epoch = reader.i32("ConsumerGroupHeartbeatRequest.MemberEpoch")?;
-        let instance_id =
-            reader.nullable_string(flexible, "ConsumerGroupHeartbeatRequest.InstanceId")?;
-        let rack_id = reader.nullable_string(flexible, "ConsumerGroupHeartbeatRequest.RackId")?;
-        let rebalance_timeout_ms =
+        reader.string(flexible, "ConsumerGroupHeartbeatRequest.GroupId", &mut self.group_id)?;
+        reader.string(flexible, "ConsumerGroupHeartbeatRequest.MemberId", &mut self.member_id)?;
+        self.member_epoch = reader.i32("ConsumerGroupHeartbeatRequest.MemberEpoch")?;
+        reader.nullable_string(
+            flexible,
+            "ConsumerGroupHeartbeatRequest.InstanceId",
+            &mut self.instance_id,
+        )?;
+        reader.nullable_string(
+            flexible,
+            "ConsumerGroupHeartbeatRequest.RackId",
+            &mut self.rack_id,
+        )?;
+        self.rebalance_timeout_ms =
             reader.i32("ConsumerGroupHeartbeatRequest.RebalanceTimeoutMs")?;
-        let subscribed_topic_names = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             1,
             "ConsumerGroupHeartbeatRequest.SubscribedTopicNames",
-            |reader| reader.string(flexible, "ConsumerGroupHeartbeatRequest.SubscribedTopicNames"),
+            &mut self.subscribed_topic_names,
+            |reader, element| {
+                reader.string(
+                    flexible,
+                    "ConsumerGroupHeartbeatRequest.SubscribedTopicNames",
+                    element,
+                )
+            },
         )?;
-        let subscribed_topic_regex = if version >= 1 {
-            reader
-                .nullable_string(flexible, "ConsumerGroupHeartbeatRequest.SubscribedTopicRegex")?
-        } else {
-            None
-        };
-        let server_assignor =
-            reader.nullable_string(flexible, "ConsumerGroupHeartbeatRequest.ServerAssignor")?;
-        let topic_partitions = reader.nullable_array(
+        if version >= 1 {
+            reader.nullable_string(
+                flexible,
+                "ConsumerGroupHeartbeatRequest.SubscribedTopicRegex",
+                &mut self.subscribed_topic_regex,
+            )?;
+        }
+        reader.nullable_string(
+            flexible,
+            "ConsumerGroupHeartbeatRequest.ServerAssignor",
+            &mut self.server_assignor,
+        )?;
+        reader.nullable_array(
             flexible,
             18,
             "ConsumerGroupHeartbeatRequest.TopicPartitions",
-            |reader| TopicPartitions::read(reader, version),
+            &mut self.topic_partitions,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("ConsumerGroupHeartbeatRequest")?;
-        Ok(Self {
-            group_id,
-            member_id,
-            member_epoch,
-            instance_id,
-            rack_id,
-            rebalance_timeout_ms,
-            subscribed_topic_names,
-            subscribed_topic_regex,
-            server_assignor,
-            topic_partitions,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -198,23 +206,23 @@ pub struct TopicPartitions {
 }
 
 impl TopicPartitions {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("TopicPartitions.TopicId")?;
-        let partitions = reader.array(flexible, 4, "TopicPartitions.Partitions", |reader| {
-            reader.i32("TopicPartitions.Partitions")
-        })?;
+        self.topic_id = reader.uuid("TopicPartitions.TopicId")?;
+        reader.numbers(
+            flexible,
+            "TopicPartitions.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("TopicPartitions")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.uuid(self.topic_id);
-        out.length(flexible, self.partitions.len(), "TopicPartitions.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TopicPartitions.Partitions", i32::to_be_bytes)?;
         out.varint(0);
         Ok(())
     }

@@ -27,46 +27,50 @@ impl<'a> Message<'a> for ConsumerGroupHeartbeatResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("ConsumerGroupHeartbeatResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("ConsumerGroupHeartbeatResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "ConsumerGroupHeartbeatResponse.ErrorMessage")?;
-        let member_id =
-            reader.nullable_string(flexible, "ConsumerGroupHeartbeatResponse.MemberId")?;
-        let member_epoch = reader.i32("ConsumerGroupHeartbeatResponse.MemberEpoch")?;
-        let heartbeat_interval_ms =
+        self.throttle_time_ms = reader.i32("ConsumerGroupHeartbeatResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("ConsumerGroupHeartbeatResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "ConsumerGroupHeartbeatResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.nullable_string(
+            flexible,
+            "ConsumerGroupHeartbeatResponse.MemberId",
+            &mut self.member_id,
+        )?;
+        self.member_epoch = reader.i32("ConsumerGroupHeartbeatResponse.MemberEpoch")?;
+        self.heartbeat_interval_ms =
             reader.i32("ConsumerGroupHeartbeatResponse.HeartbeatIntervalMs")?;
-        let assignment = if reader.present("ConsumerGroupHeartbeatResponse.Assignment")? {
-            Some(Assignment::read(reader, version)?)
+        self.assignment = if reader.present("ConsumerGroupHeartbeatResponse.Assignment")? {
+            let mut value = Assignment::default();
+            value.read(reader, version)?;
+            Some(value)
         } else {
             None
         };
         reader.skip_tags("ConsumerGroupHeartbeatResponse")?;
-        Ok(Self {
-            throttle_time_ms,
-            error_code,
-            error_message,
-            member_id,
-            member_epoch,
-            heartbeat_interval_ms,
-            assignment,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(
             flexible,
             self.error_message,
             "ConsumerGroupHeartbeatResponse.ErrorMessage",
         )?;
         out.nullable_string(flexible, self.member_id, "ConsumerGroupHeartbeatResponse.MemberId")?;
-        out.i32(self.member_epoch);
-        out.i32(self.heartbeat_interval_ms);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.heartbeat_interval_ms.to_be_bytes());
+        out.raw(&fixed);
         match &self.assignment {
             Some(value) => {
                 out.i8(1);
@@ -98,14 +102,17 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_partitions =
-            reader.array(flexible, 18, "Assignment.TopicPartitions", |reader| {
-                TopicPartitions::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            18,
+            "Assignment.TopicPartitions",
+            &mut self.topic_partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("Assignment")?;
-        Ok(Self { topic_partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -139,23 +146,23 @@ pub struct TopicPartitions {
 }
 
 impl TopicPartitions {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("TopicPartitions.TopicId")?;
-        let partitions = reader.array(flexible, 4, "TopicPartitions.Partitions", |reader| {
-            reader.i32("TopicPartitions.Partitions")
-        })?;
+        self.topic_id = reader.uuid("TopicPartitions.TopicId")?;
+        reader.numbers(
+            flexible,
+            "TopicPartitions.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("TopicPartitions")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.uuid(self.topic_id);
-        out.length(flexible, self.partitions.len(), "TopicPartitions.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TopicPartitions.Partitions", i32::to_be_bytes)?;
         out.varint(0);
         Ok(())
     }

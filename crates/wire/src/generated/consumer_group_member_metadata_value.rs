@@ -47,37 +47,62 @@ impl<'a> Message<'a> for ConsumerGroupMemberMetadataValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let instance_id =
-            reader.nullable_string(flexible, "ConsumerGroupMemberMetadataValue.InstanceId")?;
-        let rack_id =
-            reader.nullable_string(flexible, "ConsumerGroupMemberMetadataValue.RackId")?;
-        let client_id = reader.string(flexible, "ConsumerGroupMemberMetadataValue.ClientId")?;
-        let client_host = reader.string(flexible, "ConsumerGroupMemberMetadataValue.ClientHost")?;
-        let subscribed_topic_names = reader.array(
+        reader.nullable_string(
+            flexible,
+            "ConsumerGroupMemberMetadataValue.InstanceId",
+            &mut self.instance_id,
+        )?;
+        reader.nullable_string(
+            flexible,
+            "ConsumerGroupMemberMetadataValue.RackId",
+            &mut self.rack_id,
+        )?;
+        reader.string(
+            flexible,
+            "ConsumerGroupMemberMetadataValue.ClientId",
+            &mut self.client_id,
+        )?;
+        reader.string(
+            flexible,
+            "ConsumerGroupMemberMetadataValue.ClientHost",
+            &mut self.client_host,
+        )?;
+        reader.array(
             flexible,
             1,
             "ConsumerGroupMemberMetadataValue.SubscribedTopicNames",
-            |reader| {
-                reader.string(flexible, "ConsumerGroupMemberMetadataValue.SubscribedTopicNames")
+            &mut self.subscribed_topic_names,
+            |reader, element| {
+                reader.string(
+                    flexible,
+                    "ConsumerGroupMemberMetadataValue.SubscribedTopicNames",
+                    element,
+                )
             },
         )?;
-        let subscribed_topic_regex = reader
-            .nullable_string(flexible, "ConsumerGroupMemberMetadataValue.SubscribedTopicRegex")?;
-        let rebalance_timeout_ms =
+        reader.nullable_string(
+            flexible,
+            "ConsumerGroupMemberMetadataValue.SubscribedTopicRegex",
+            &mut self.subscribed_topic_regex,
+        )?;
+        self.rebalance_timeout_ms =
             reader.i32("ConsumerGroupMemberMetadataValue.RebalanceTimeoutMs")?;
-        let server_assignor =
-            reader.nullable_string(flexible, "ConsumerGroupMemberMetadataValue.ServerAssignor")?;
-        let mut classic_member_metadata: Option<ClassicMemberMetadata<'a>> =
-            Some(Default::default());
+        reader.nullable_string(
+            flexible,
+            "ConsumerGroupMemberMetadataValue.ServerAssignor",
+            &mut self.server_assignor,
+        )?;
         reader.tags("ConsumerGroupMemberMetadataValue", |reader, tag| {
             match tag {
                 0 => {
-                    classic_member_metadata = if reader
+                    self.classic_member_metadata = if reader
                         .present("ConsumerGroupMemberMetadataValue.ClassicMemberMetadata")?
                     {
-                        Some(ClassicMemberMetadata::read(reader, version)?)
+                        let mut value = ClassicMemberMetadata::default();
+                        value.read(reader, version)?;
+                        Some(value)
                     } else {
                         None
                     }
@@ -86,17 +111,7 @@ impl<'a> Message<'a> for ConsumerGroupMemberMetadataValue<'a> {
             }
             Ok(true)
         })?;
-        Ok(Self {
-            instance_id,
-            rack_id,
-            client_id,
-            client_host,
-            subscribed_topic_names,
-            subscribed_topic_regex,
-            rebalance_timeout_ms,
-            server_assignor,
-            classic_member_metadata,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -186,15 +201,18 @@ pub struct ClassicMemberMetadata<'a> {
 }
 
 impl<'a> ClassicMemberMetadata<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let session_timeout_ms = reader.i32("ClassicMemberMetadata.SessionTimeoutMs")?;
-        let supported_protocols =
-            reader.array(flexible, 3, "ClassicMemberMetadata.SupportedProtocols", |reader| {
-                ClassicProtocol::read(reader, version)
-            })?;
+        self.session_timeout_ms = reader.i32("ClassicMemberMetadata.SessionTimeoutMs")?;
+        reader.array(
+            flexible,
+            3,
+            "ClassicMemberMetadata.SupportedProtocols",
+            &mut self.supported_protocols,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ClassicMemberMetadata")?;
-        Ok(Self { session_timeout_ms, supported_protocols })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -233,12 +251,12 @@ pub struct ClassicProtocol<'a> {
 }
 
 impl<'a> ClassicProtocol<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "ClassicProtocol.Name")?;
-        let metadata = reader.bytes(flexible, "ClassicProtocol.Metadata")?;
+        reader.string(flexible, "ClassicProtocol.Name", &mut self.name)?;
+        reader.bytes(flexible, "ClassicProtocol.Metadata", &mut self.metadata)?;
         reader.skip_tags("ClassicProtocol")?;
-        Ok(Self { name, metadata })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,17 +17,16 @@ impl<'a> Message<'a> for ConsumerGroupMetadataValue {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
-        let epoch = reader.i32("ConsumerGroupMetadataValue.Epoch")?;
-        let mut metadata_hash: i64 = 0;
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
+        self.epoch = reader.i32("ConsumerGroupMetadataValue.Epoch")?;
         reader.tags("ConsumerGroupMetadataValue", |reader, tag| {
             match tag {
-                0 => metadata_hash = reader.i64("ConsumerGroupMetadataValue.MetadataHash")?,
+                0 => self.metadata_hash = reader.i64("ConsumerGroupMetadataValue.MetadataHash")?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        Ok(Self { epoch, metadata_hash })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -15,14 +15,17 @@ impl<'a> Message<'a> for ConsumerGroupPartitionMetadataValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topics =
-            reader.array(flexible, 23, "ConsumerGroupPartitionMetadataValue.Topics", |reader| {
-                TopicMetadata::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            23,
+            "ConsumerGroupPartitionMetadataValue.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ConsumerGroupPartitionMetadataValue")?;
-        Ok(Self { topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -60,17 +63,20 @@ pub struct TopicMetadata<'a> {
 }
 
 impl<'a> TopicMetadata<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("TopicMetadata.TopicId")?;
-        let topic_name = reader.string(flexible, "TopicMetadata.TopicName")?;
-        let num_partitions = reader.i32("TopicMetadata.NumPartitions")?;
-        let partition_metadata =
-            reader.array(flexible, 6, "TopicMetadata.PartitionMetadata", |reader| {
-                PartitionMetadata::read(reader, version)
-            })?;
+        self.topic_id = reader.uuid("TopicMetadata.TopicId")?;
+        reader.string(flexible, "TopicMetadata.TopicName", &mut self.topic_name)?;
+        self.num_partitions = reader.i32("TopicMetadata.NumPartitions")?;
+        reader.array(
+            flexible,
+            6,
+            "TopicMetadata.PartitionMetadata",
+            &mut self.partition_metadata,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("TopicMetadata")?;
-        Ok(Self { topic_id, topic_name, num_partitions, partition_metadata })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -108,14 +114,18 @@ pub struct PartitionMetadata<'a> {
 }
 
 impl<'a> PartitionMetadata<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition = reader.i32("PartitionMetadata.Partition")?;
-        let racks = reader.array(flexible, 1, "PartitionMetadata.Racks", |reader| {
-            reader.string(flexible, "PartitionMetadata.Racks")
-        })?;
+        self.partition = reader.i32("PartitionMetadata.Partition")?;
+        reader.array(
+            flexible,
+            1,
+            "PartitionMetadata.Racks",
+            &mut self.racks,
+            |reader, element| reader.string(flexible, "PartitionMetadata.Racks", element),
+        )?;
         reader.skip_tags("PartitionMetadata")?;
-        Ok(Self { partition, racks })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,12 +17,15 @@ impl<'a> Message<'a> for ConsumerGroupRegularExpressionKey<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let group_id = reader.string(flexible, "ConsumerGroupRegularExpressionKey.GroupId")?;
-        let regular_expression =
-            reader.string(flexible, "ConsumerGroupRegularExpressionKey.RegularExpression")?;
-        Ok(Self { group_id, regular_expression })
+        reader.string(flexible, "ConsumerGroupRegularExpressionKey.GroupId", &mut self.group_id)?;
+        reader.string(
+            flexible,
+            "ConsumerGroupRegularExpressionKey.RegularExpression",
+            &mut self.regular_expression,
+        )?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -19,16 +19,21 @@ impl<'a> Message<'a> for ConsumerGroupRegularExpressionValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topics =
-            reader.array(flexible, 1, "ConsumerGroupRegularExpressionValue.Topics", |reader| {
-                reader.string(flexible, "ConsumerGroupRegularExpressionValue.Topics")
-            })?;
-        let version_field = reader.i64("ConsumerGroupRegularExpressionValue.Version")?;
-        let timestamp = reader.i64("ConsumerGroupRegularExpressionValue.Timestamp")?;
+        reader.array(
+            flexible,
+            1,
+            "ConsumerGroupRegularExpressionValue.Topics",
+            &mut self.topics,
+            |reader, element| {
+                reader.string(flexible, "ConsumerGroupRegularExpressionValue.Topics", element)
+            },
+        )?;
+        self.version = reader.i64("ConsumerGroupRegularExpressionValue.Version")?;
+        self.timestamp = reader.i64("ConsumerGroupRegularExpressionValue.Timestamp")?;
         reader.skip_tags("ConsumerGroupRegularExpressionValue")?;
-        Ok(Self { topics, version: version_field, timestamp })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -37,8 +42,10 @@ impl<'a> Message<'a> for ConsumerGroupRegularExpressionValue<'a> {
         for element in &self.topics {
             out.string(flexible, element, "ConsumerGroupRegularExpressionValue.Topics")?;
         }
-        out.i64(self.version);
-        out.i64(self.timestamp);
+        let mut fixed = [0; 16];
+        fixed[0..8].copy_from_slice(&self.version.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.timestamp.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

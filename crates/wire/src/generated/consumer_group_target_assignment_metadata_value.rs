@@ -17,21 +17,20 @@ impl<'a> Message<'a> for ConsumerGroupTargetAssignmentMetadataValue {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
-        let assignment_epoch =
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
+        self.assignment_epoch =
             reader.i32("ConsumerGroupTargetAssignmentMetadataValue.AssignmentEpoch")?;
-        let mut assignment_timestamp: i64 = 0;
         reader.tags("ConsumerGroupTargetAssignmentMetadataValue", |reader, tag| {
             match tag {
                 0 => {
-                    assignment_timestamp = reader
+                    self.assignment_timestamp = reader
                         .i64("ConsumerGroupTargetAssignmentMetadataValue.AssignmentTimestamp")?
                 }
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        Ok(Self { assignment_epoch, assignment_timestamp })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -15,10 +15,10 @@ impl<'a> Message<'a> for ConsumerMetadataRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let group_id = reader.string(flexible, "ConsumerMetadataRequest.GroupId")?;
-        Ok(Self { group_id })
+        reader.string(flexible, "ConsumerMetadataRequest.GroupId", &mut self.group_id)?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

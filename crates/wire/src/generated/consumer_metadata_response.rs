@@ -21,19 +21,21 @@ impl<'a> Message<'a> for ConsumerMetadataResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
-        let error_code = reader.i16("ConsumerMetadataResponse.ErrorCode")?;
-        let coordinator = Coordinator::read(reader, version)?;
-        let coordinator_epoch = reader.i32("ConsumerMetadataResponse.CoordinatorEpoch")?;
-        let group_generation_id = reader.i32("ConsumerMetadataResponse.GroupGenerationId")?;
-        Ok(Self { error_code, coordinator, coordinator_epoch, group_generation_id })
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
+        self.error_code = reader.i16("ConsumerMetadataResponse.ErrorCode")?;
+        self.coordinator.read(reader, version)?;
+        self.coordinator_epoch = reader.i32("ConsumerMetadataResponse.CoordinatorEpoch")?;
+        self.group_generation_id = reader.i32("ConsumerMetadataResponse.GroupGenerationId")?;
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         out.i16(self.error_code);
         self.coordinator.write(version, out)?;
-        out.i32(self.coordinator_epoch);
-        out.i32(self.group_generation_id);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.coordinator_epoch.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.group_generation_id.to_be_bytes());
+        out.raw(&fixed);
         Ok(())
     }
 
@@ -56,12 +58,12 @@ pub struct Coordinator<'a> {
 }
 
 impl<'a> Coordinator<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let node_id = reader.i32("Coordinator.NodeId")?;
-        let host = reader.string(flexible, "Coordinator.Host")?;
-        let port = reader.i32("Coordinator.Port")?;
-        Ok(Self { node_id, host, port })
+        self.node_id = reader.i32("Coordinator.NodeId")?;
+        reader.string(flexible, "Coordinator.Host", &mut self.host)?;
+        self.port = reader.i32("Coordinator.Port")?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,16 +17,21 @@ impl<'a> Message<'a> for ConsumerProtocolAssignment<'a> {
     const VERSIONS: Versions = Versions::new(0, 3);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let assigned_partitions = reader.array(
+        reader.array(
             flexible,
             6,
             "ConsumerProtocolAssignment.AssignedPartitions",
-            |reader| TopicPartition::read(reader, version),
+            &mut self.assigned_partitions,
+            |reader, element| element.read(reader, version),
         )?;
-        let user_data = reader.nullable_bytes(flexible, "ConsumerProtocolAssignment.UserData")?;
-        Ok(Self { assigned_partitions, user_data })
+        reader.nullable_bytes(
+            flexible,
+            "ConsumerProtocolAssignment.UserData",
+            &mut self.user_data,
+        )?;
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -65,22 +70,22 @@ pub struct TopicPartition<'a> {
 }
 
 impl<'a> TopicPartition<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let topic = reader.string(flexible, "TopicPartition.Topic")?;
-        let partitions = reader.array(flexible, 4, "TopicPartition.Partitions", |reader| {
-            reader.i32("TopicPartition.Partitions")
-        })?;
-        Ok(Self { topic, partitions })
+        reader.string(flexible, "TopicPartition.Topic", &mut self.topic)?;
+        reader.numbers(
+            flexible,
+            "TopicPartition.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = false;
         out.string(flexible, self.topic, "TopicPartition.Topic")?;
-        out.length(flexible, self.partitions.len(), "TopicPartition.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TopicPartition.Partitions", i32::to_be_bytes)?;
         Ok(())
     }
 

@@ -35,31 +35,42 @@ impl<'a> Message<'a> for ConsumerProtocolSubscription<'a> {
     const VERSIONS: Versions = Versions::new(0, 3);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let topics =
-            reader.array(flexible, 2, "ConsumerProtocolSubscription.Topics", |reader| {
-                reader.string(flexible, "ConsumerProtocolSubscription.Topics")
-            })?;
-        let user_data = reader.nullable_bytes(flexible, "ConsumerProtocolSubscription.UserData")?;
-        let owned_partitions = if version >= 1 {
-            reader.array(flexible, 6, "ConsumerProtocolSubscription.OwnedPartitions", |reader| {
-                TopicPartition::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
-        let generation_id = if version >= 2 {
-            reader.i32("ConsumerProtocolSubscription.GenerationId")?
-        } else {
-            -1
-        };
-        let rack_id = if version >= 3 {
-            reader.nullable_string(flexible, "ConsumerProtocolSubscription.RackId")?
-        } else {
-            None
-        };
-        Ok(Self { topics, user_data, owned_partitions, generation_id, rack_id })
+        reader.array(
+            flexible,
+            2,
+            "ConsumerProtocolSubscription.Topics",
+            &mut self.topics,
+            |reader, element| {
+                reader.string(flexible, "ConsumerProtocolSubscription.Topics", element)
+            },
+        )?;
+        reader.nullable_bytes(
+            flexible,
+            "ConsumerProtocolSubscription.UserData",
+            &mut self.user_data,
+        )?;
+        if version >= 1 {
+            reader.array(
+                flexible,
+                6,
+                "ConsumerProtocolSubscription.OwnedPartitions",
+                &mut self.owned_partitions,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
+        if version >= 2 {
+            self.generation_id = reader.i32("ConsumerProtocolSubscription.GenerationId")?;
+        }
+        if version >= 3 {
+            reader.nullable_string(
+                flexible,
+                "ConsumerProtocolSubscription.RackId",
+                &mut self.rack_id,
+            )?;
+        }
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -122,22 +133,22 @@ pub struct TopicPartition<'a> {
 }
 
 impl<'a> TopicPartition<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let topic = reader.string(flexible, "TopicPartition.Topic")?;
-        let partitions = reader.array(flexible, 4, "TopicPartition.Partitions", |reader| {
-            reader.i32("TopicPartition.Partitions")
-        })?;
-        Ok(Self { topic, partitions })
+        reader.string(flexible, "TopicPartition.Topic", &mut self.topic)?;
+        reader.numbers(
+            flexible,
+            "TopicPartition.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = false;
         out.string(flexible, self.topic, "TopicPartition.Topic")?;
-        out.length(flexible, self.partitions.len(), "TopicPartition.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TopicPartition.Partitions", i32::to_be_bytes)?;
         Ok(())
     }
 

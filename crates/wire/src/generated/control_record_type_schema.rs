@@ -15,9 +15,9 @@ impl<'a> Message<'a> for ControlRecordTypeSchema {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
-        let r#type = reader.i16("ControlRecordTypeSchema.Type")?;
-        Ok(Self { r#type })
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
+        self.r#type = reader.i16("ControlRecordTypeSchema.Type")?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

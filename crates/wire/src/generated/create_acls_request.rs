@@ -15,15 +15,19 @@ impl<'a> Message<'a> for CreateAclsRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let creations = reader.array(flexible, 8, "CreateAclsRequest.Creations", |reader| {
-            AclCreation::read(reader, version)
-        })?;
+        reader.array(
+            flexible,
+            8,
+            "CreateAclsRequest.Creations",
+            &mut self.creations,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("CreateAclsRequest")?;
         }
-        Ok(Self { creations })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -91,27 +95,19 @@ impl Default for AclCreation<'_> {
 }
 
 impl<'a> AclCreation<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let resource_type = reader.i8("AclCreation.ResourceType")?;
-        let resource_name = reader.string(flexible, "AclCreation.ResourceName")?;
-        let resource_pattern_type = reader.i8("AclCreation.ResourcePatternType")?;
-        let principal = reader.string(flexible, "AclCreation.Principal")?;
-        let host = reader.string(flexible, "AclCreation.Host")?;
-        let operation = reader.i8("AclCreation.Operation")?;
-        let permission_type = reader.i8("AclCreation.PermissionType")?;
+        self.resource_type = reader.i8("AclCreation.ResourceType")?;
+        reader.string(flexible, "AclCreation.ResourceName", &mut self.resource_name)?;
+        self.resource_pattern_type = reader.i8("AclCreation.ResourcePatternType")?;
+        reader.string(flexible, "AclCreation.Principal", &mut self.principal)?;
+        reader.string(flexible, "AclCreation.Host", &mut self.host)?;
+        self.operation = reader.i8("AclCreation.Operation")?;
+        self.permission_type = reader.i8("AclCreation.PermissionType")?;
         if flexible {
             reader.skip_tags("AclCreation")?;
         }
-        Ok(Self {
-            resource_type,
-            resource_name,
-            resource_pattern_type,
-            principal,
-            host,
-            operation,
-            permission_type,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -121,8 +117,10 @@ impl<'a> AclCreation<'a> {
         out.i8(self.resource_pattern_type);
         out.string(flexible, self.principal, "AclCreation.Principal")?;
         out.string(flexible, self.host, "AclCreation.Host")?;
-        out.i8(self.operation);
-        out.i8(self.permission_type);
+        let mut fixed = [0; 2];
+        fixed[0..1].copy_from_slice(&self.operation.to_be_bytes());
+        fixed[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

@@ -17,16 +17,20 @@ impl<'a> Message<'a> for CreateAclsResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let throttle_time_ms = reader.i32("CreateAclsResponse.ThrottleTimeMs")?;
-        let results = reader.array(flexible, 4, "CreateAclsResponse.Results", |reader| {
-            AclCreationResult::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("CreateAclsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            4,
+            "CreateAclsResponse.Results",
+            &mut self.results,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("CreateAclsResponse")?;
         }
-        Ok(Self { throttle_time_ms, results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -72,14 +76,18 @@ impl Default for AclCreationResult<'_> {
 }
 
 impl<'a> AclCreationResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let error_code = reader.i16("AclCreationResult.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "AclCreationResult.ErrorMessage")?;
+        self.error_code = reader.i16("AclCreationResult.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "AclCreationResult.ErrorMessage",
+            &mut self.error_message,
+        )?;
         if flexible {
             reader.skip_tags("AclCreationResult")?;
         }
-        Ok(Self { error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -32,27 +32,34 @@ impl<'a> Message<'a> for CreateDelegationTokenRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let owner_principal_type = if version >= 3 {
-            reader.nullable_string(flexible, "CreateDelegationTokenRequest.OwnerPrincipalType")?
-        } else {
-            Some("")
-        };
-        let owner_principal_name = if version >= 3 {
-            reader.nullable_string(flexible, "CreateDelegationTokenRequest.OwnerPrincipalName")?
-        } else {
-            Some("")
-        };
-        let renewers =
-            reader.array(flexible, 3, "CreateDelegationTokenRequest.Renewers", |reader| {
-                CreatableRenewers::read(reader, version)
-            })?;
-        let max_lifetime_ms = reader.i64("CreateDelegationTokenRequest.MaxLifetimeMs")?;
+        if version >= 3 {
+            reader.nullable_string(
+                flexible,
+                "CreateDelegationTokenRequest.OwnerPrincipalType",
+                &mut self.owner_principal_type,
+            )?;
+        }
+        if version >= 3 {
+            reader.nullable_string(
+                flexible,
+                "CreateDelegationTokenRequest.OwnerPrincipalName",
+                &mut self.owner_principal_name,
+            )?;
+        }
+        reader.array(
+            flexible,
+            3,
+            "CreateDelegationTokenRequest.Renewers",
+            &mut self.renewers,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.max_lifetime_ms = reader.i64("CreateDelegationTokenRequest.MaxLifetimeMs")?;
         if flexible {
             reader.skip_tags("CreateDelegationTokenRequest")?;
         }
-        Ok(Self { owner_principal_type, owner_principal_name, renewers, max_lifetime_ms })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -127,14 +134,14 @@ pub struct CreatableRenewers<'a> {
 }
 
 impl<'a> CreatableRenewers<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let principal_type = reader.string(flexible, "CreatableRenewers.PrincipalType")?;
-        let principal_name = reader.string(flexible, "CreatableRenewers.PrincipalName")?;
+        reader.string(flexible, "CreatableRenewers.PrincipalType", &mut self.principal_type)?;
+        reader.string(flexible, "CreatableRenewers.PrincipalName", &mut self.principal_name)?;
         if flexible {
             reader.skip_tags("CreatableRenewers")?;
         }
-        Ok(Self { principal_type, principal_name })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

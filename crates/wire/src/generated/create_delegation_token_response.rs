@@ -35,45 +35,43 @@ impl<'a> Message<'a> for CreateDelegationTokenResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let error_code = reader.i16("CreateDelegationTokenResponse.ErrorCode")?;
-        let principal_type =
-            reader.string(flexible, "CreateDelegationTokenResponse.PrincipalType")?;
-        let principal_name =
-            reader.string(flexible, "CreateDelegationTokenResponse.PrincipalName")?;
-        let token_requester_principal_type = if version >= 3 {
-            reader.string(flexible, "CreateDelegationTokenResponse.TokenRequesterPrincipalType")?
-        } else {
-            ""
-        };
-        let token_requester_principal_name = if version >= 3 {
-            reader.string(flexible, "CreateDelegationTokenResponse.TokenRequesterPrincipalName")?
-        } else {
-            ""
-        };
-        let issue_timestamp_ms = reader.i64("CreateDelegationTokenResponse.IssueTimestampMs")?;
-        let expiry_timestamp_ms = reader.i64("CreateDelegationTokenResponse.ExpiryTimestampMs")?;
-        let max_timestamp_ms = reader.i64("CreateDelegationTokenResponse.MaxTimestampMs")?;
-        let token_id = reader.string(flexible, "CreateDelegationTokenResponse.TokenId")?;
-        let hmac = reader.bytes(flexible, "CreateDelegationTokenResponse.Hmac")?;
-        let throttle_time_ms = reader.i32("CreateDelegationTokenResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("CreateDelegationTokenResponse.ErrorCode")?;
+        reader.string(
+            flexible,
+            "CreateDelegationTokenResponse.PrincipalType",
+            &mut self.principal_type,
+        )?;
+        reader.string(
+            flexible,
+            "CreateDelegationTokenResponse.PrincipalName",
+            &mut self.principal_name,
+        )?;
+        if version >= 3 {
+            reader.string(
+                flexible,
+                "CreateDelegationTokenResponse.TokenRequesterPrincipalType",
+                &mut self.token_requester_principal_type,
+            )?;
+        }
+        if version >= 3 {
+            reader.string(
+                flexible,
+                "CreateDelegationTokenResponse.TokenRequesterPrincipalName",
+                &mut self.token_requester_principal_name,
+            )?;
+        }
+        self.issue_timestamp_ms = reader.i64("CreateDelegationTokenResponse.IssueTimestampMs")?;
+        self.expiry_timestamp_ms = reader.i64("CreateDelegationTokenResponse.ExpiryTimestampMs")?;
+        self.max_timestamp_ms = reader.i64("CreateDelegationTokenResponse.MaxTimestampMs")?;
+        reader.string(flexible, "CreateDelegationTokenResponse.TokenId", &mut self.token_id)?;
+        reader.bytes(flexible, "CreateDelegationTokenResponse.Hmac", &mut self.hmac)?;
+        self.throttle_time_ms = reader.i32("CreateDelegationTokenResponse.ThrottleTimeMs")?;
         if flexible {
             reader.skip_tags("CreateDelegationTokenResponse")?;
         }
-        Ok(Self {
-            error_code,
-            principal_type,
-            principal_name,
-            token_requester_principal_type,
-            token_requester_principal_name,
-            issue_timestamp_ms,
-            expiry_timestamp_ms,
-            max_timestamp_ms,
-            token_id,
-            hmac,
-            throttle_time_ms,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -105,9 +103,11 @@ impl<'a> Message<'a> for CreateDelegationTokenResponse<'a> {
                 version,
             ));
         }
-        out.i64(self.issue_timestamp_ms);
-        out.i64(self.expiry_timestamp_ms);
-        out.i64(self.max_timestamp_ms);
+        let mut fixed = [0; 24];
+        fixed[0..8].copy_from_slice(&self.issue_timestamp_ms.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.expiry_timestamp_ms.to_be_bytes());
+        fixed[16..24].copy_from_slice(&self.max_timestamp_ms.to_be_bytes());
+        out.raw(&fixed);
         out.string(flexible, self.token_id, "CreateDelegationTokenResponse.TokenId")?;
         out.bytes(flexible, self.hmac, "CreateDelegationTokenResponse.Hmac")?;
         out.i32(self.throttle_time_ms);

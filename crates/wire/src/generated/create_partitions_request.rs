@@ -19,17 +19,21 @@ impl<'a> Message<'a> for CreatePartitionsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let topics = reader.array(flexible, 7, "CreatePartitionsRequest.Topics", |reader| {
-            CreatePartitionsTopic::read(reader, version)
-        })?;
-        let timeout_ms = reader.i32("CreatePartitionsRequest.TimeoutMs")?;
-        let validate_only = reader.bool("CreatePartitionsRequest.ValidateOnly")?;
+        reader.array(
+            flexible,
+            7,
+            "CreatePartitionsRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.timeout_ms = reader.i32("CreatePartitionsRequest.TimeoutMs")?;
+        self.validate_only = reader.bool("CreatePartitionsRequest.ValidateOnly")?;
         if flexible {
             reader.skip_tags("CreatePartitionsRequest")?;
         }
-        Ok(Self { topics, timeout_ms, validate_only })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -83,18 +87,21 @@ impl Default for CreatePartitionsTopic<'_> {
 }
 
 impl<'a> CreatePartitionsTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let name = reader.string(flexible, "CreatePartitionsTopic.Name")?;
-        let count = reader.i32("CreatePartitionsTopic.Count")?;
-        let assignments =
-            reader.nullable_array(flexible, 2, "CreatePartitionsTopic.Assignments", |reader| {
-                CreatePartitionsAssignment::read(reader, version)
-            })?;
+        reader.string(flexible, "CreatePartitionsTopic.Name", &mut self.name)?;
+        self.count = reader.i32("CreatePartitionsTopic.Count")?;
+        reader.nullable_array(
+            flexible,
+            2,
+            "CreatePartitionsTopic.Assignments",
+            &mut self.assignments,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("CreatePartitionsTopic")?;
         }
-        Ok(Self { name, count, assignments })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -139,24 +146,28 @@ pub struct CreatePartitionsAssignment {
 }
 
 impl CreatePartitionsAssignment {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let broker_ids =
-            reader.array(flexible, 4, "CreatePartitionsAssignment.BrokerIds", |reader| {
-                reader.i32("CreatePartitionsAssignment.BrokerIds")
-            })?;
+        reader.numbers(
+            flexible,
+            "CreatePartitionsAssignment.BrokerIds",
+            &mut self.broker_ids,
+            i32::from_be_bytes,
+        )?;
         if flexible {
             reader.skip_tags("CreatePartitionsAssignment")?;
         }
-        Ok(Self { broker_ids })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
-        out.length(flexible, self.broker_ids.len(), "CreatePartitionsAssignment.BrokerIds")?;
-        for element in &self.broker_ids {
-            out.i32(*element);
-        }
+        out.numbers(
+            flexible,
+            &self.broker_ids,
+            "CreatePartitionsAssignment.BrokerIds",
+            i32::to_be_bytes,
+        )?;
         if flexible {
             out.varint(0);
         }

@@ -17,16 +17,20 @@ impl<'a> Message<'a> for CreatePartitionsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let throttle_time_ms = reader.i32("CreatePartitionsResponse.ThrottleTimeMs")?;
-        let results = reader.array(flexible, 5, "CreatePartitionsResponse.Results", |reader| {
-            CreatePartitionsTopicResult::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("CreatePartitionsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            5,
+            "CreatePartitionsResponse.Results",
+            &mut self.results,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("CreatePartitionsResponse")?;
         }
-        Ok(Self { throttle_time_ms, results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -68,16 +72,19 @@ pub struct CreatePartitionsTopicResult<'a> {
 }
 
 impl<'a> CreatePartitionsTopicResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let name = reader.string(flexible, "CreatePartitionsTopicResult.Name")?;
-        let error_code = reader.i16("CreatePartitionsTopicResult.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "CreatePartitionsTopicResult.ErrorMessage")?;
+        reader.string(flexible, "CreatePartitionsTopicResult.Name", &mut self.name)?;
+        self.error_code = reader.i16("CreatePartitionsTopicResult.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "CreatePartitionsTopicResult.ErrorMessage",
+            &mut self.error_message,
+        )?;
         if flexible {
             reader.skip_tags("CreatePartitionsTopicResult")?;
         }
-        Ok(Self { name, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

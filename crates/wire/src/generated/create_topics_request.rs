@@ -25,17 +25,21 @@ impl<'a> Message<'a> for CreateTopicsRequest<'a> {
     const VERSIONS: Versions = Versions::new(2, 7);
     const FLEXIBLE: i16 = 5;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 5;
-        let topics = reader.array(flexible, 10, "CreateTopicsRequest.Topics", |reader| {
-            CreatableTopic::read(reader, version)
-        })?;
-        let timeout_ms = reader.i32("CreateTopicsRequest.timeoutMs")?;
-        let validate_only = reader.bool("CreateTopicsRequest.validateOnly")?;
+        reader.array(
+            flexible,
+            10,
+            "CreateTopicsRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.timeout_ms = reader.i32("CreateTopicsRequest.timeoutMs")?;
+        self.validate_only = reader.bool("CreateTopicsRequest.validateOnly")?;
         if flexible {
             reader.skip_tags("CreateTopicsRequest")?;
         }
-        Ok(Self { topics, timeout_ms, validate_only })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -87,28 +91,38 @@ pub struct CreatableTopic<'a> {
 }
 
 impl<'a> CreatableTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 5;
-        let name = reader.string(flexible, "CreatableTopic.Name")?;
-        let num_partitions = reader.i32("CreatableTopic.NumPartitions")?;
-        let replication_factor = reader.i16("CreatableTopic.ReplicationFactor")?;
-        let assignments = reader.array(flexible, 6, "CreatableTopic.Assignments", |reader| {
-            CreatableReplicaAssignment::read(reader, version)
-        })?;
-        let configs = reader.array(flexible, 3, "CreatableTopic.Configs", |reader| {
-            CreatableTopicConfig::read(reader, version)
-        })?;
+        reader.string(flexible, "CreatableTopic.Name", &mut self.name)?;
+        self.num_partitions = reader.i32("CreatableTopic.NumPartitions")?;
+        self.replication_factor = reader.i16("CreatableTopic.ReplicationFactor")?;
+        reader.array(
+            flexible,
+            6,
+            "CreatableTopic.Assignments",
+            &mut self.assignments,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            3,
+            "CreatableTopic.Configs",
+            &mut self.configs,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("CreatableTopic")?;
         }
-        Ok(Self { name, num_partitions, replication_factor, assignments, configs })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 5;
         out.string(flexible, self.name, "CreatableTopic.Name")?;
-        out.i32(self.num_partitions);
-        out.i16(self.replication_factor);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.num_partitions.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.replication_factor.to_be_bytes());
+        out.raw(&fixed);
         out.length(flexible, self.assignments.len(), "CreatableTopic.Assignments")?;
         for element in &self.assignments {
             element.write(version, out)?;
@@ -152,26 +166,30 @@ pub struct CreatableReplicaAssignment {
 }
 
 impl CreatableReplicaAssignment {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 5;
-        let partition_index = reader.i32("CreatableReplicaAssignment.PartitionIndex")?;
-        let broker_ids =
-            reader.array(flexible, 4, "CreatableReplicaAssignment.BrokerIds", |reader| {
-                reader.i32("CreatableReplicaAssignment.BrokerIds")
-            })?;
+        self.partition_index = reader.i32("CreatableReplicaAssignment.PartitionIndex")?;
+        reader.numbers(
+            flexible,
+            "CreatableReplicaAssignment.BrokerIds",
+            &mut self.broker_ids,
+            i32::from_be_bytes,
+        )?;
         if flexible {
             reader.skip_tags("CreatableReplicaAssignment")?;
         }
-        Ok(Self { partition_index, broker_ids })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 5;
         out.i32(self.partition_index);
-        out.length(flexible, self.broker_ids.len(), "CreatableReplicaAssignment.BrokerIds")?;
-        for element in &self.broker_ids {
-            out.i32(*element);
-        }
+        out.numbers(
+            flexible,
+            &self.broker_ids,
+            "CreatableReplicaAssignment.BrokerIds",
+            i32::to_be_bytes,
+        )?;
         if flexible {
             out.varint(0);
         }
@@ -205,14 +223,14 @@ impl Default for CreatableTopicConfig<'_> {
 }
 
 impl<'a> CreatableTopicConfig<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 5;
-        let name = reader.string(flexible, "CreatableTopicConfig.Name")?;
-        let value = reader.nullable_string(flexible, "CreatableTopicConfig.Value")?;
+        reader.string(flexible, "CreatableTopicConfig.Name", &mut self.name)?;
+        reader.nullable_string(flexible, "CreatableTopicConfig.Value", &mut self.value)?;
         if flexible {
             reader.skip_tags("CreatableTopicConfig")?;
         }
-        Ok(Self { name, value })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

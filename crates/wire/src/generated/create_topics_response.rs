@@ -17,16 +17,20 @@ impl<'a> Message<'a> for CreateTopicsResponse<'a> {
     const VERSIONS: Versions = Versions::new(2, 7);
     const FLEXIBLE: i16 = 5;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 5;
-        let throttle_time_ms = reader.i32("CreateTopicsResponse.ThrottleTimeMs")?;
-        let topics = reader.array(flexible, 6, "CreateTopicsResponse.Topics", |reader| {
-            CreatableTopicResult::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("CreateTopicsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            6,
+            "CreateTopicsResponse.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("CreateTopicsResponse")?;
         }
-        Ok(Self { throttle_time_ms, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -93,31 +97,38 @@ impl Default for CreatableTopicResult<'_> {
 }
 
 impl<'a> CreatableTopicResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 5;
-        let name = reader.string(flexible, "CreatableTopicResult.Name")?;
-        let topic_id =
-            if version >= 7 { reader.uuid("CreatableTopicResult.TopicId")? } else { Uuid::ZERO };
-        let error_code = reader.i16("CreatableTopicResult.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "CreatableTopicResult.ErrorMessage")?;
-        let num_partitions =
-            if version >= 5 { reader.i32("CreatableTopicResult.NumPartitions")? } else { -1 };
-        let replication_factor =
-            if version >= 5 { reader.i16("CreatableTopicResult.ReplicationFactor")? } else { -1 };
-        let configs = if version >= 5 {
-            reader.nullable_array(flexible, 6, "CreatableTopicResult.Configs", |reader| {
-                CreatableTopicConfigs::read(reader, version)
-            })?
-        } else {
-            Some(Vec::new())
-        };
-        let mut topic_config_error_code: i16 = 0;
+        reader.string(flexible, "CreatableTopicResult.Name", &mut self.name)?;
+        if version >= 7 {
+            self.topic_id = reader.uuid("CreatableTopicResult.TopicId")?;
+        }
+        self.error_code = reader.i16("CreatableTopicResult.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "CreatableTopicResult.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        if version >= 5 {
+            self.num_partitions = reader.i32("CreatableTopicResult.NumPartitions")?;
+        }
+        if version >= 5 {
+            self.replication_factor = reader.i16("CreatableTopicResult.ReplicationFactor")?;
+        }
+        if version >= 5 {
+            reader.nullable_array(
+                flexible,
+                6,
+                "CreatableTopicResult.Configs",
+                &mut self.configs,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
         if flexible {
             reader.tags("CreatableTopicResult", |reader, tag| {
                 match tag {
                     0 if version >= 5 => {
-                        topic_config_error_code =
+                        self.topic_config_error_code =
                             reader.i16("CreatableTopicResult.TopicConfigErrorCode")?
                     }
                     _ => return Ok(false),
@@ -125,16 +136,7 @@ impl<'a> CreatableTopicResult<'a> {
                 Ok(true)
             })?;
         }
-        Ok(Self {
-            name,
-            topic_id,
-            error_code,
-            error_message,
-            topic_config_error_code,
-            num_partitions,
-            replication_factor,
-            configs,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -224,15 +226,15 @@ impl Default for CreatableTopicConfigs<'_> {
 }
 
 impl<'a> CreatableTopicConfigs<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "CreatableTopicConfigs.Name")?;
-        let value = reader.nullable_string(flexible, "CreatableTopicConfigs.Value")?;
-        let read_only = reader.bool("CreatableTopicConfigs.ReadOnly")?;
-        let config_source = reader.i8("CreatableTopicConfigs.ConfigSource")?;
-        let is_sensitive = reader.bool("CreatableTopicConfigs.IsSensitive")?;
+        reader.string(flexible, "CreatableTopicConfigs.Name", &mut self.name)?;
+        reader.nullable_string(flexible, "CreatableTopicConfigs.Value", &mut self.value)?;
+        self.read_only = reader.bool("CreatableTopicConfigs.ReadOnly")?;
+        self.config_source = reader.i8("CreatableTopicConfigs.ConfigSource")?;
+        self.is_sensitive = reader.bool("CreatableTopicConfigs.IsSensitive")?;
         reader.skip_tags("CreatableTopicConfigs")?;
-        Ok(Self { name, value, read_only, config_source, is_sensitive })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

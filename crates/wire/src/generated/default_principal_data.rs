@@ -19,13 +19,13 @@ impl<'a> Message<'a> for DefaultPrincipalData<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let r#type = reader.string(flexible, "DefaultPrincipalData.Type")?;
-        let name = reader.string(flexible, "DefaultPrincipalData.Name")?;
-        let token_authenticated = reader.bool("DefaultPrincipalData.TokenAuthenticated")?;
+        reader.string(flexible, "DefaultPrincipalData.Type", &mut self.r#type)?;
+        reader.string(flexible, "DefaultPrincipalData.Name", &mut self.name)?;
+        self.token_authenticated = reader.bool("DefaultPrincipalData.TokenAuthenticated")?;
         reader.skip_tags("DefaultPrincipalData")?;
-        Ok(Self { r#type, name, token_authenticated })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

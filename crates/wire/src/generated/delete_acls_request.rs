@@ -15,15 +15,19 @@ impl<'a> Message<'a> for DeleteAclsRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let filters = reader.array(flexible, 8, "DeleteAclsRequest.Filters", |reader| {
-            DeleteAclsFilter::read(reader, version)
-        })?;
+        reader.array(
+            flexible,
+            8,
+            "DeleteAclsRequest.Filters",
+            &mut self.filters,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DeleteAclsRequest")?;
         }
-        Ok(Self { filters })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -91,29 +95,27 @@ impl Default for DeleteAclsFilter<'_> {
 }
 
 impl<'a> DeleteAclsFilter<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let resource_type_filter = reader.i8("DeleteAclsFilter.ResourceTypeFilter")?;
-        let resource_name_filter =
-            reader.nullable_string(flexible, "DeleteAclsFilter.ResourceNameFilter")?;
-        let pattern_type_filter = reader.i8("DeleteAclsFilter.PatternTypeFilter")?;
-        let principal_filter =
-            reader.nullable_string(flexible, "DeleteAclsFilter.PrincipalFilter")?;
-        let host_filter = reader.nullable_string(flexible, "DeleteAclsFilter.HostFilter")?;
-        let operation = reader.i8("DeleteAclsFilter.Operation")?;
-        let permission_type = reader.i8("DeleteAclsFilter.PermissionType")?;
+        self.resource_type_filter = reader.i8("DeleteAclsFilter.ResourceTypeFilter")?;
+        reader.nullable_string(
+            flexible,
+            "DeleteAclsFilter.ResourceNameFilter",
+            &mut self.resource_name_filter,
+        )?;
+        self.pattern_type_filter = reader.i8("DeleteAclsFilter.PatternTypeFilter")?;
+        reader.nullable_string(
+            flexible,
+            "DeleteAclsFilter.PrincipalFilter",
+            &mut self.principal_filter,
+        )?;
+        reader.nullable_string(flexible, "DeleteAclsFilter.HostFilter", &mut self.host_filter)?;
+        self.operation = reader.i8("DeleteAclsFilter.Operation")?;
+        self.permission_type = reader.i8("DeleteAclsFilter.PermissionType")?;
         if flexible {
             reader.skip_tags("DeleteAclsFilter")?;
         }
-        Ok(Self {
-            resource_type_filter,
-            resource_name_filter,
-            pattern_type_filter,
-            principal_filter,
-            host_filter,
-            operation,
-            permission_type,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -127,8 +129,10 @@ impl<'a> DeleteAclsFilter<'a> {
         out.i8(self.pattern_type_filter);
         out.nullable_string(flexible, self.principal_filter, "DeleteAclsFilter.PrincipalFilter")?;
         out.nullable_string(flexible, self.host_filter, "DeleteAclsFilter.HostFilter")?;
-        out.i8(self.operation);
-        out.i8(self.permission_type);
+        let mut fixed = [0; 2];
+        fixed[0..1].copy_from_slice(&self.operation.to_be_bytes());
+        fixed[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

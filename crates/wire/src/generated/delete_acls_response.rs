@@ -17,17 +17,20 @@ impl<'a> Message<'a> for DeleteAclsResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let throttle_time_ms = reader.i32("DeleteAclsResponse.ThrottleTimeMs")?;
-        let filter_results =
-            reader.array(flexible, 5, "DeleteAclsResponse.FilterResults", |reader| {
-                DeleteAclsFilterResult::read(reader, version)
-            })?;
+        self.throttle_time_ms = reader.i32("DeleteAclsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            5,
+            "DeleteAclsResponse.FilterResults",
+            &mut self.filter_results,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DeleteAclsResponse")?;
         }
-        Ok(Self { throttle_time_ms, filter_results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -75,19 +78,25 @@ impl Default for DeleteAclsFilterResult<'_> {
 }
 
 impl<'a> DeleteAclsFilterResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let error_code = reader.i16("DeleteAclsFilterResult.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "DeleteAclsFilterResult.ErrorMessage")?;
-        let matching_acls =
-            reader.array(flexible, 11, "DeleteAclsFilterResult.MatchingAcls", |reader| {
-                DeleteAclsMatchingAcl::read(reader, version)
-            })?;
+        self.error_code = reader.i16("DeleteAclsFilterResult.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DeleteAclsFilterResult.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.array(
+            flexible,
+            11,
+            "DeleteAclsFilterResult.MatchingAcls",
+            &mut self.matching_acls,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DeleteAclsFilterResult")?;
         }
-        Ok(Self { error_code, error_message, matching_acls })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -159,32 +168,25 @@ impl Default for DeleteAclsMatchingAcl<'_> {
 }
 
 impl<'a> DeleteAclsMatchingAcl<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let error_code = reader.i16("DeleteAclsMatchingAcl.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "DeleteAclsMatchingAcl.ErrorMessage")?;
-        let resource_type = reader.i8("DeleteAclsMatchingAcl.ResourceType")?;
-        let resource_name = reader.string(flexible, "DeleteAclsMatchingAcl.ResourceName")?;
-        let pattern_type = reader.i8("DeleteAclsMatchingAcl.PatternType")?;
-        let principal = reader.string(flexible, "DeleteAclsMatchingAcl.Principal")?;
-        let host = reader.string(flexible, "DeleteAclsMatchingAcl.Host")?;
-        let operation = reader.i8("DeleteAclsMatchingAcl.Operation")?;
-        let permission_type = reader.i8("DeleteAclsMatchingAcl.PermissionType")?;
+        self.error_code = reader.i16("DeleteAclsMatchingAcl.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DeleteAclsMatchingAcl.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        self.resource_type = reader.i8("DeleteAclsMatchingAcl.ResourceType")?;
+        reader.string(flexible, "DeleteAclsMatchingAcl.ResourceName", &mut self.resource_name)?;
+        self.pattern_type = reader.i8("DeleteAclsMatchingAcl.PatternType")?;
+        reader.string(flexible, "DeleteAclsMatchingAcl.Principal", &mut self.principal)?;
+        reader.string(flexible, "DeleteAclsMatchingAcl.Host", &mut self.host)?;
+        self.operation = reader.i8("DeleteAclsMatchingAcl.Operation")?;
+        self.permission_type = reader.i8("DeleteAclsMatchingAcl.PermissionType")?;
         if flexible {
             reader.skip_tags("DeleteAclsMatchingAcl")?;
         }
-        Ok(Self {
-            error_code,
-            error_message,
-            resource_type,
-            resource_name,
-            pattern_type,
-            principal,
-            host,
-            operation,
-            permission_type,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -196,8 +198,10 @@ impl<'a> DeleteAclsMatchingAcl<'a> {
         out.i8(self.pattern_type);
         out.string(flexible, self.principal, "DeleteAclsMatchingAcl.Principal")?;
         out.string(flexible, self.host, "DeleteAclsMatchingAcl.Host")?;
-        out.i8(self.operation);
-        out.i8(self.permission_type);
+        let mut fixed = [0; 2];
+        fixed[0..1].copy_from_slice(&self.operation.to_be_bytes());
+        fixed[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

@@ -15,16 +15,19 @@ impl<'a> Message<'a> for DeleteGroupsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let groups_names =
-            reader.array(flexible, 1, "DeleteGroupsRequest.GroupsNames", |reader| {
-                reader.string(flexible, "DeleteGroupsRequest.GroupsNames")
-            })?;
+        reader.array(
+            flexible,
+            1,
+            "DeleteGroupsRequest.GroupsNames",
+            &mut self.groups_names,
+            |reader, element| reader.string(flexible, "DeleteGroupsRequest.GroupsNames", element),
+        )?;
         if flexible {
             reader.skip_tags("DeleteGroupsRequest")?;
         }
-        Ok(Self { groups_names })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,16 +17,20 @@ impl<'a> Message<'a> for DeleteGroupsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let throttle_time_ms = reader.i32("DeleteGroupsResponse.ThrottleTimeMs")?;
-        let results = reader.array(flexible, 4, "DeleteGroupsResponse.Results", |reader| {
-            DeletableGroupResult::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("DeleteGroupsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            4,
+            "DeleteGroupsResponse.Results",
+            &mut self.results,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DeleteGroupsResponse")?;
         }
-        Ok(Self { throttle_time_ms, results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -68,19 +72,21 @@ pub struct DeletableGroupResult<'a> {
 }
 
 impl<'a> DeletableGroupResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let group_id = reader.string(flexible, "DeletableGroupResult.GroupId")?;
-        let error_code = reader.i16("DeletableGroupResult.ErrorCode")?;
-        let error_message = if version >= 3 {
-            reader.nullable_string(flexible, "DeletableGroupResult.ErrorMessage")?
-        } else {
-            None
-        };
+        reader.string(flexible, "DeletableGroupResult.GroupId", &mut self.group_id)?;
+        self.error_code = reader.i16("DeletableGroupResult.ErrorCode")?;
+        if version >= 3 {
+            reader.nullable_string(
+                flexible,
+                "DeletableGroupResult.ErrorMessage",
+                &mut self.error_message,
+            )?;
+        }
         if flexible {
             reader.skip_tags("DeletableGroupResult")?;
         }
-        Ok(Self { group_id, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,16 +17,20 @@ impl<'a> Message<'a> for DeleteRecordsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let topics = reader.array(flexible, 3, "DeleteRecordsRequest.Topics", |reader| {
-            DeleteRecordsTopic::read(reader, version)
-        })?;
-        let timeout_ms = reader.i32("DeleteRecordsRequest.TimeoutMs")?;
+        reader.array(
+            flexible,
+            3,
+            "DeleteRecordsRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.timeout_ms = reader.i32("DeleteRecordsRequest.TimeoutMs")?;
         if flexible {
             reader.skip_tags("DeleteRecordsRequest")?;
         }
-        Ok(Self { topics, timeout_ms })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -71,16 +75,20 @@ pub struct DeleteRecordsTopic<'a> {
 }
 
 impl<'a> DeleteRecordsTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let name = reader.string(flexible, "DeleteRecordsTopic.Name")?;
-        let partitions = reader.array(flexible, 12, "DeleteRecordsTopic.Partitions", |reader| {
-            DeleteRecordsPartition::read(reader, version)
-        })?;
+        reader.string(flexible, "DeleteRecordsTopic.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            12,
+            "DeleteRecordsTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DeleteRecordsTopic")?;
         }
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -121,20 +129,22 @@ pub struct DeleteRecordsPartition {
 }
 
 impl DeleteRecordsPartition {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let partition_index = reader.i32("DeleteRecordsPartition.PartitionIndex")?;
-        let offset = reader.i64("DeleteRecordsPartition.Offset")?;
+        self.partition_index = reader.i32("DeleteRecordsPartition.PartitionIndex")?;
+        self.offset = reader.i64("DeleteRecordsPartition.Offset")?;
         if flexible {
             reader.skip_tags("DeleteRecordsPartition")?;
         }
-        Ok(Self { partition_index, offset })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
-        out.i32(self.partition_index);
-        out.i64(self.offset);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.offset.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

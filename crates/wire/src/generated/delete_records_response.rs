@@ -17,16 +17,20 @@ impl<'a> Message<'a> for DeleteRecordsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let throttle_time_ms = reader.i32("DeleteRecordsResponse.ThrottleTimeMs")?;
-        let topics = reader.array(flexible, 3, "DeleteRecordsResponse.Topics", |reader| {
-            DeleteRecordsTopicResult::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("DeleteRecordsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            3,
+            "DeleteRecordsResponse.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DeleteRecordsResponse")?;
         }
-        Ok(Self { throttle_time_ms, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -66,17 +70,20 @@ pub struct DeleteRecordsTopicResult<'a> {
 }
 
 impl<'a> DeleteRecordsTopicResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let name = reader.string(flexible, "DeleteRecordsTopicResult.Name")?;
-        let partitions =
-            reader.array(flexible, 14, "DeleteRecordsTopicResult.Partitions", |reader| {
-                DeleteRecordsPartitionResult::read(reader, version)
-            })?;
+        reader.string(flexible, "DeleteRecordsTopicResult.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            14,
+            "DeleteRecordsTopicResult.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DeleteRecordsTopicResult")?;
         }
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -119,22 +126,24 @@ pub struct DeleteRecordsPartitionResult {
 }
 
 impl DeleteRecordsPartitionResult {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let partition_index = reader.i32("DeleteRecordsPartitionResult.PartitionIndex")?;
-        let low_watermark = reader.i64("DeleteRecordsPartitionResult.LowWatermark")?;
-        let error_code = reader.i16("DeleteRecordsPartitionResult.ErrorCode")?;
+        self.partition_index = reader.i32("DeleteRecordsPartitionResult.PartitionIndex")?;
+        self.low_watermark = reader.i64("DeleteRecordsPartitionResult.LowWatermark")?;
+        self.error_code = reader.i16("DeleteRecordsPartitionResult.ErrorCode")?;
         if flexible {
             reader.skip_tags("DeleteRecordsPartitionResult")?;
         }
-        Ok(Self { partition_index, low_watermark, error_code })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
-        out.i32(self.partition_index);
-        out.i64(self.low_watermark);
-        out.i16(self.error_code);
+        let mut fixed = [0; 14];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.low_watermark.to_be_bytes());
+        fixed[12..14].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

@@ -17,15 +17,18 @@ impl<'a> Message<'a> for DeleteShareGroupOffsetsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "DeleteShareGroupOffsetsRequest.GroupId")?;
-        let topics =
-            reader.array(flexible, 2, "DeleteShareGroupOffsetsRequest.Topics", |reader| {
-                DeleteShareGroupOffsetsRequestTopic::read(reader, version)
-            })?;
+        reader.string(flexible, "DeleteShareGroupOffsetsRequest.GroupId", &mut self.group_id)?;
+        reader.array(
+            flexible,
+            2,
+            "DeleteShareGroupOffsetsRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("DeleteShareGroupOffsetsRequest")?;
-        Ok(Self { group_id, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -64,12 +67,15 @@ pub struct DeleteShareGroupOffsetsRequestTopic<'a> {
 }
 
 impl<'a> DeleteShareGroupOffsetsRequestTopic<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_name =
-            reader.string(flexible, "DeleteShareGroupOffsetsRequestTopic.TopicName")?;
+        reader.string(
+            flexible,
+            "DeleteShareGroupOffsetsRequestTopic.TopicName",
+            &mut self.topic_name,
+        )?;
         reader.skip_tags("DeleteShareGroupOffsetsRequestTopic")?;
-        Ok(Self { topic_name })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -21,24 +21,32 @@ impl<'a> Message<'a> for DeleteShareGroupOffsetsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("DeleteShareGroupOffsetsResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("DeleteShareGroupOffsetsResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "DeleteShareGroupOffsetsResponse.ErrorMessage")?;
-        let responses =
-            reader.array(flexible, 21, "DeleteShareGroupOffsetsResponse.Responses", |reader| {
-                DeleteShareGroupOffsetsResponseTopic::read(reader, version)
-            })?;
+        self.throttle_time_ms = reader.i32("DeleteShareGroupOffsetsResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("DeleteShareGroupOffsetsResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DeleteShareGroupOffsetsResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.array(
+            flexible,
+            21,
+            "DeleteShareGroupOffsetsResponse.Responses",
+            &mut self.responses,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("DeleteShareGroupOffsetsResponse")?;
-        Ok(Self { throttle_time_ms, error_code, error_message, responses })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(
             flexible,
             self.error_message,
@@ -78,23 +86,31 @@ pub struct DeleteShareGroupOffsetsResponseTopic<'a> {
 }
 
 impl<'a> DeleteShareGroupOffsetsResponseTopic<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_name =
-            reader.string(flexible, "DeleteShareGroupOffsetsResponseTopic.TopicName")?;
-        let topic_id = reader.uuid("DeleteShareGroupOffsetsResponseTopic.TopicId")?;
-        let error_code = reader.i16("DeleteShareGroupOffsetsResponseTopic.ErrorCode")?;
-        let error_message = reader
-            .nullable_string(flexible, "DeleteShareGroupOffsetsResponseTopic.ErrorMessage")?;
+        reader.string(
+            flexible,
+            "DeleteShareGroupOffsetsResponseTopic.TopicName",
+            &mut self.topic_name,
+        )?;
+        self.topic_id = reader.uuid("DeleteShareGroupOffsetsResponseTopic.TopicId")?;
+        self.error_code = reader.i16("DeleteShareGroupOffsetsResponseTopic.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DeleteShareGroupOffsetsResponseTopic.ErrorMessage",
+            &mut self.error_message,
+        )?;
         reader.skip_tags("DeleteShareGroupOffsetsResponseTopic")?;
-        Ok(Self { topic_name, topic_id, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.topic_name, "DeleteShareGroupOffsetsResponseTopic.TopicName")?;
-        out.uuid(self.topic_id);
-        out.i16(self.error_code);
+        let mut fixed = [0; 18];
+        fixed[0..16].copy_from_slice(&self.topic_id.to_be_bytes());
+        fixed[16..18].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(
             flexible,
             self.error_message,

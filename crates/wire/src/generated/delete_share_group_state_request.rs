@@ -19,15 +19,18 @@ impl<'a> Message<'a> for DeleteShareGroupStateRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "DeleteShareGroupStateRequest.GroupId")?;
-        let topics =
-            reader.array(flexible, 18, "DeleteShareGroupStateRequest.Topics", |reader| {
-                DeleteStateData::read(reader, version)
-            })?;
+        reader.string(flexible, "DeleteShareGroupStateRequest.GroupId", &mut self.group_id)?;
+        reader.array(
+            flexible,
+            18,
+            "DeleteShareGroupStateRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("DeleteShareGroupStateRequest")?;
-        Ok(Self { group_id, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -68,14 +71,18 @@ pub struct DeleteStateData {
 }
 
 impl DeleteStateData {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("DeleteStateData.TopicId")?;
-        let partitions = reader.array(flexible, 5, "DeleteStateData.Partitions", |reader| {
-            PartitionData::read(reader, version)
-        })?;
+        self.topic_id = reader.uuid("DeleteStateData.TopicId")?;
+        reader.array(
+            flexible,
+            5,
+            "DeleteStateData.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("DeleteStateData")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -108,10 +115,10 @@ pub struct PartitionData {
 }
 
 impl PartitionData {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let partition = reader.i32("PartitionData.Partition")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.partition = reader.i32("PartitionData.Partition")?;
         reader.skip_tags("PartitionData")?;
-        Ok(Self { partition })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

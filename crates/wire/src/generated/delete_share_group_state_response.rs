@@ -15,14 +15,17 @@ impl<'a> Message<'a> for DeleteShareGroupStateResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let results =
-            reader.array(flexible, 18, "DeleteShareGroupStateResponse.Results", |reader| {
-                DeleteStateResult::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            18,
+            "DeleteShareGroupStateResponse.Results",
+            &mut self.results,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("DeleteShareGroupStateResponse")?;
-        Ok(Self { results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -56,14 +59,18 @@ pub struct DeleteStateResult<'a> {
 }
 
 impl<'a> DeleteStateResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("DeleteStateResult.TopicId")?;
-        let partitions = reader.array(flexible, 8, "DeleteStateResult.Partitions", |reader| {
-            PartitionResult::read(reader, version)
-        })?;
+        self.topic_id = reader.uuid("DeleteStateResult.TopicId")?;
+        reader.array(
+            flexible,
+            8,
+            "DeleteStateResult.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("DeleteStateResult")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -100,19 +107,25 @@ pub struct PartitionResult<'a> {
 }
 
 impl<'a> PartitionResult<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition = reader.i32("PartitionResult.Partition")?;
-        let error_code = reader.i16("PartitionResult.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "PartitionResult.ErrorMessage")?;
+        self.partition = reader.i32("PartitionResult.Partition")?;
+        self.error_code = reader.i16("PartitionResult.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "PartitionResult.ErrorMessage",
+            &mut self.error_message,
+        )?;
         reader.skip_tags("PartitionResult")?;
-        Ok(Self { partition, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.partition);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "PartitionResult.ErrorMessage")?;
         out.varint(0);
         Ok(())

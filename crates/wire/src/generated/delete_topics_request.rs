@@ -21,27 +21,33 @@ impl<'a> Message<'a> for DeleteTopicsRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 6);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let topics = if version >= 6 {
-            reader.array(flexible, 18, "DeleteTopicsRequest.Topics", |reader| {
-                DeleteTopicState::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
-        let topic_names = if version <= 5 {
-            reader.array(flexible, 1, "DeleteTopicsRequest.TopicNames", |reader| {
-                reader.string(flexible, "DeleteTopicsRequest.TopicNames")
-            })?
-        } else {
-            Vec::new()
-        };
-        let timeout_ms = reader.i32("DeleteTopicsRequest.TimeoutMs")?;
+        if version >= 6 {
+            reader.array(
+                flexible,
+                18,
+                "DeleteTopicsRequest.Topics",
+                &mut self.topics,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
+        if version <= 5 {
+            reader.array(
+                flexible,
+                1,
+                "DeleteTopicsRequest.TopicNames",
+                &mut self.topic_names,
+                |reader, element| {
+                    reader.string(flexible, "DeleteTopicsRequest.TopicNames", element)
+                },
+            )?;
+        }
+        self.timeout_ms = reader.i32("DeleteTopicsRequest.TimeoutMs")?;
         if flexible {
             reader.skip_tags("DeleteTopicsRequest")?;
         }
-        Ok(Self { topics, topic_names, timeout_ms })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -104,12 +110,12 @@ pub struct DeleteTopicState<'a> {
 }
 
 impl<'a> DeleteTopicState<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.nullable_string(flexible, "DeleteTopicState.Name")?;
-        let topic_id = reader.uuid("DeleteTopicState.TopicId")?;
+        reader.nullable_string(flexible, "DeleteTopicState.Name", &mut self.name)?;
+        self.topic_id = reader.uuid("DeleteTopicState.TopicId")?;
         reader.skip_tags("DeleteTopicState")?;
-        Ok(Self { name, topic_id })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,16 +17,20 @@ impl<'a> Message<'a> for DeleteTopicsResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 6);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let throttle_time_ms = reader.i32("DeleteTopicsResponse.ThrottleTimeMs")?;
-        let responses = reader.array(flexible, 4, "DeleteTopicsResponse.Responses", |reader| {
-            DeletableTopicResult::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("DeleteTopicsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            4,
+            "DeleteTopicsResponse.Responses",
+            &mut self.responses,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DeleteTopicsResponse")?;
         }
-        Ok(Self { throttle_time_ms, responses })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -76,25 +80,30 @@ impl Default for DeletableTopicResult<'_> {
 }
 
 impl<'a> DeletableTopicResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let name = if version >= 6 {
-            reader.nullable_string(flexible, "DeletableTopicResult.Name")?
+        if version >= 6 {
+            reader.nullable_string(flexible, "DeletableTopicResult.Name", &mut self.name)?;
         } else {
-            Some(reader.string(flexible, "DeletableTopicResult.Name")?)
+            let mut value: &'a str = Default::default();
+            reader.string(flexible, "DeletableTopicResult.Name", &mut value)?;
+            self.name = Some(value);
         };
-        let topic_id =
-            if version >= 6 { reader.uuid("DeletableTopicResult.TopicId")? } else { Uuid::ZERO };
-        let error_code = reader.i16("DeletableTopicResult.ErrorCode")?;
-        let error_message = if version >= 5 {
-            reader.nullable_string(flexible, "DeletableTopicResult.ErrorMessage")?
-        } else {
-            None
-        };
+        if version >= 6 {
+            self.topic_id = reader.uuid("DeletableTopicResult.TopicId")?;
+        }
+        self.error_code = reader.i16("DeletableTopicResult.ErrorCode")?;
+        if version >= 5 {
+            reader.nullable_string(
+                flexible,
+                "DeletableTopicResult.ErrorMessage",
+                &mut self.error_message,
+            )?;
+        }
         if flexible {
             reader.skip_tags("DeletableTopicResult")?;
         }
-        Ok(Self { name, topic_id, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -41,29 +41,31 @@ impl<'a> Message<'a> for DescribeAclsRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let resource_type_filter = reader.i8("DescribeAclsRequest.ResourceTypeFilter")?;
-        let resource_name_filter =
-            reader.nullable_string(flexible, "DescribeAclsRequest.ResourceNameFilter")?;
-        let pattern_type_filter = reader.i8("DescribeAclsRequest.PatternTypeFilter")?;
-        let principal_filter =
-            reader.nullable_string(flexible, "DescribeAclsRequest.PrincipalFilter")?;
-        let host_filter = reader.nullable_string(flexible, "DescribeAclsRequest.HostFilter")?;
-        let operation = reader.i8("DescribeAclsRequest.Operation")?;
-        let permission_type = reader.i8("DescribeAclsRequest.PermissionType")?;
+        self.resource_type_filter = reader.i8("DescribeAclsRequest.ResourceTypeFilter")?;
+        reader.nullable_string(
+            flexible,
+            "DescribeAclsRequest.ResourceNameFilter",
+            &mut self.resource_name_filter,
+        )?;
+        self.pattern_type_filter = reader.i8("DescribeAclsRequest.PatternTypeFilter")?;
+        reader.nullable_string(
+            flexible,
+            "DescribeAclsRequest.PrincipalFilter",
+            &mut self.principal_filter,
+        )?;
+        reader.nullable_string(
+            flexible,
+            "DescribeAclsRequest.HostFilter",
+            &mut self.host_filter,
+        )?;
+        self.operation = reader.i8("DescribeAclsRequest.Operation")?;
+        self.permission_type = reader.i8("DescribeAclsRequest.PermissionType")?;
         if flexible {
             reader.skip_tags("DescribeAclsRequest")?;
         }
-        Ok(Self {
-            resource_type_filter,
-            resource_name_filter,
-            pattern_type_filter,
-            principal_filter,
-            host_filter,
-            operation,
-            permission_type,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -81,8 +83,10 @@ impl<'a> Message<'a> for DescribeAclsRequest<'a> {
             "DescribeAclsRequest.PrincipalFilter",
         )?;
         out.nullable_string(flexible, self.host_filter, "DescribeAclsRequest.HostFilter")?;
-        out.i8(self.operation);
-        out.i8(self.permission_type);
+        let mut fixed = [0; 2];
+        fixed[0..1].copy_from_slice(&self.operation.to_be_bytes());
+        fixed[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

@@ -27,25 +27,34 @@ impl<'a> Message<'a> for DescribeAclsResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let throttle_time_ms = reader.i32("DescribeAclsResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("DescribeAclsResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "DescribeAclsResponse.ErrorMessage")?;
-        let resources = reader.array(flexible, 5, "DescribeAclsResponse.Resources", |reader| {
-            DescribeAclsResource::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("DescribeAclsResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("DescribeAclsResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DescribeAclsResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.array(
+            flexible,
+            5,
+            "DescribeAclsResponse.Resources",
+            &mut self.resources,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DescribeAclsResponse")?;
         }
-        Ok(Self { throttle_time_ms, error_code, error_message, resources })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "DescribeAclsResponse.ErrorMessage")?;
         out.length(flexible, self.resources.len(), "DescribeAclsResponse.Resources")?;
         for element in &self.resources {
@@ -92,18 +101,22 @@ impl Default for DescribeAclsResource<'_> {
 }
 
 impl<'a> DescribeAclsResource<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let resource_type = reader.i8("DescribeAclsResource.ResourceType")?;
-        let resource_name = reader.string(flexible, "DescribeAclsResource.ResourceName")?;
-        let pattern_type = reader.i8("DescribeAclsResource.PatternType")?;
-        let acls = reader.array(flexible, 5, "DescribeAclsResource.Acls", |reader| {
-            AclDescription::read(reader, version)
-        })?;
+        self.resource_type = reader.i8("DescribeAclsResource.ResourceType")?;
+        reader.string(flexible, "DescribeAclsResource.ResourceName", &mut self.resource_name)?;
+        self.pattern_type = reader.i8("DescribeAclsResource.PatternType")?;
+        reader.array(
+            flexible,
+            5,
+            "DescribeAclsResource.Acls",
+            &mut self.acls,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DescribeAclsResource")?;
         }
-        Ok(Self { resource_type, resource_name, pattern_type, acls })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -150,24 +163,26 @@ pub struct AclDescription<'a> {
 }
 
 impl<'a> AclDescription<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let principal = reader.string(flexible, "AclDescription.Principal")?;
-        let host = reader.string(flexible, "AclDescription.Host")?;
-        let operation = reader.i8("AclDescription.Operation")?;
-        let permission_type = reader.i8("AclDescription.PermissionType")?;
+        reader.string(flexible, "AclDescription.Principal", &mut self.principal)?;
+        reader.string(flexible, "AclDescription.Host", &mut self.host)?;
+        self.operation = reader.i8("AclDescription.Operation")?;
+        self.permission_type = reader.i8("AclDescription.PermissionType")?;
         if flexible {
             reader.skip_tags("AclDescription")?;
         }
-        Ok(Self { principal, host, operation, permission_type })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
         out.string(flexible, self.principal, "AclDescription.Principal")?;
         out.string(flexible, self.host, "AclDescription.Host")?;
-        out.i8(self.operation);
-        out.i8(self.permission_type);
+        let mut fixed = [0; 2];
+        fixed[0..1].copy_from_slice(&self.operation.to_be_bytes());
+        fixed[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

@@ -17,17 +17,20 @@ impl<'a> Message<'a> for DescribeClientQuotasRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 1;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let components =
-            reader.array(flexible, 4, "DescribeClientQuotasRequest.Components", |reader| {
-                ComponentData::read(reader, version)
-            })?;
-        let strict = reader.bool("DescribeClientQuotasRequest.Strict")?;
+        reader.array(
+            flexible,
+            4,
+            "DescribeClientQuotasRequest.Components",
+            &mut self.components,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.strict = reader.bool("DescribeClientQuotasRequest.Strict")?;
         if flexible {
             reader.skip_tags("DescribeClientQuotasRequest")?;
         }
-        Ok(Self { components, strict })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -80,15 +83,15 @@ impl Default for ComponentData<'_> {
 }
 
 impl<'a> ComponentData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let entity_type = reader.string(flexible, "ComponentData.EntityType")?;
-        let match_type = reader.i8("ComponentData.MatchType")?;
-        let r#match = reader.nullable_string(flexible, "ComponentData.Match")?;
+        reader.string(flexible, "ComponentData.EntityType", &mut self.entity_type)?;
+        self.match_type = reader.i8("ComponentData.MatchType")?;
+        reader.nullable_string(flexible, "ComponentData.Match", &mut self.r#match)?;
         if flexible {
             reader.skip_tags("ComponentData")?;
         }
-        Ok(Self { entity_type, match_type, r#match })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

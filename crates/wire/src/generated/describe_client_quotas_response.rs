@@ -32,28 +32,34 @@ impl<'a> Message<'a> for DescribeClientQuotasResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 1;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let throttle_time_ms = reader.i32("DescribeClientQuotasResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("DescribeClientQuotasResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "DescribeClientQuotasResponse.ErrorMessage")?;
-        let entries = reader.nullable_array(
+        self.throttle_time_ms = reader.i32("DescribeClientQuotasResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("DescribeClientQuotasResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DescribeClientQuotasResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.nullable_array(
             flexible,
             3,
             "DescribeClientQuotasResponse.Entries",
-            |reader| EntryData::read(reader, version),
+            &mut self.entries,
+            |reader, element| element.read(reader, version),
         )?;
         if flexible {
             reader.skip_tags("DescribeClientQuotasResponse")?;
         }
-        Ok(Self { throttle_time_ms, error_code, error_message, entries })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 1;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(
             flexible,
             self.error_message,
@@ -99,16 +105,18 @@ pub struct EntryData<'a> {
 }
 
 impl<'a> EntryData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let entity = reader
-            .array(flexible, 3, "EntryData.Entity", |reader| EntityData::read(reader, version))?;
-        let values = reader
-            .array(flexible, 10, "EntryData.Values", |reader| ValueData::read(reader, version))?;
+        reader.array(flexible, 3, "EntryData.Entity", &mut self.entity, |reader, element| {
+            element.read(reader, version)
+        })?;
+        reader.array(flexible, 10, "EntryData.Values", &mut self.values, |reader, element| {
+            element.read(reader, version)
+        })?;
         if flexible {
             reader.skip_tags("EntryData")?;
         }
-        Ok(Self { entity, values })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -161,14 +169,14 @@ impl Default for EntityData<'_> {
 }
 
 impl<'a> EntityData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let entity_type = reader.string(flexible, "EntityData.EntityType")?;
-        let entity_name = reader.nullable_string(flexible, "EntityData.EntityName")?;
+        reader.string(flexible, "EntityData.EntityType", &mut self.entity_type)?;
+        reader.nullable_string(flexible, "EntityData.EntityName", &mut self.entity_name)?;
         if flexible {
             reader.skip_tags("EntityData")?;
         }
-        Ok(Self { entity_type, entity_name })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -203,14 +211,14 @@ pub struct ValueData<'a> {
 }
 
 impl<'a> ValueData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let key = reader.string(flexible, "ValueData.Key")?;
-        let value = reader.f64("ValueData.Value")?;
+        reader.string(flexible, "ValueData.Key", &mut self.key)?;
+        self.value = reader.f64("ValueData.Value")?;
         if flexible {
             reader.skip_tags("ValueData")?;
         }
-        Ok(Self { key, value })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

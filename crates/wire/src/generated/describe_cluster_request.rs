@@ -29,18 +29,18 @@ impl<'a> Message<'a> for DescribeClusterRequest {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
-        let include_cluster_authorized_operations =
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
+        self.include_cluster_authorized_operations =
             reader.bool("DescribeClusterRequest.IncludeClusterAuthorizedOperations")?;
-        let endpoint_type =
-            if version >= 1 { reader.i8("DescribeClusterRequest.EndpointType")? } else { 1 };
-        let include_fenced_brokers = if version >= 2 {
-            reader.bool("DescribeClusterRequest.IncludeFencedBrokers")?
-        } else {
-            false
-        };
+        if version >= 1 {
+            self.endpoint_type = reader.i8("DescribeClusterRequest.EndpointType")?;
+        }
+        if version >= 2 {
+            self.include_fenced_brokers =
+                reader.bool("DescribeClusterRequest.IncludeFencedBrokers")?;
+        }
         reader.skip_tags("DescribeClusterRequest")?;
-        Ok(Self { include_cluster_authorized_operations, endpoint_type, include_fenced_brokers })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -44,38 +44,39 @@ impl<'a> Message<'a> for DescribeClusterResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("DescribeClusterResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("DescribeClusterResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "DescribeClusterResponse.ErrorMessage")?;
-        let endpoint_type =
-            if version >= 1 { reader.i8("DescribeClusterResponse.EndpointType")? } else { 1 };
-        let cluster_id = reader.string(flexible, "DescribeClusterResponse.ClusterId")?;
-        let controller_id = reader.i32("DescribeClusterResponse.ControllerId")?;
-        let brokers = reader.array(flexible, 11, "DescribeClusterResponse.Brokers", |reader| {
-            DescribeClusterBroker::read(reader, version)
-        })?;
-        let cluster_authorized_operations =
+        self.throttle_time_ms = reader.i32("DescribeClusterResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("DescribeClusterResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DescribeClusterResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        if version >= 1 {
+            self.endpoint_type = reader.i8("DescribeClusterResponse.EndpointType")?;
+        }
+        reader.string(flexible, "DescribeClusterResponse.ClusterId", &mut self.cluster_id)?;
+        self.controller_id = reader.i32("DescribeClusterResponse.ControllerId")?;
+        reader.array(
+            flexible,
+            11,
+            "DescribeClusterResponse.Brokers",
+            &mut self.brokers,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.cluster_authorized_operations =
             reader.i32("DescribeClusterResponse.ClusterAuthorizedOperations")?;
         reader.skip_tags("DescribeClusterResponse")?;
-        Ok(Self {
-            throttle_time_ms,
-            error_code,
-            error_message,
-            endpoint_type,
-            cluster_id,
-            controller_id,
-            brokers,
-            cluster_authorized_operations,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "DescribeClusterResponse.ErrorMessage")?;
         if version >= 1 {
             out.i8(self.endpoint_type);
@@ -125,16 +126,17 @@ pub struct DescribeClusterBroker<'a> {
 }
 
 impl<'a> DescribeClusterBroker<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let broker_id = reader.i32("DescribeClusterBroker.BrokerId")?;
-        let host = reader.string(flexible, "DescribeClusterBroker.Host")?;
-        let port = reader.i32("DescribeClusterBroker.Port")?;
-        let rack = reader.nullable_string(flexible, "DescribeClusterBroker.Rack")?;
-        let is_fenced =
-            if version >= 2 { reader.bool("DescribeClusterBroker.IsFenced")? } else { false };
+        self.broker_id = reader.i32("DescribeClusterBroker.BrokerId")?;
+        reader.string(flexible, "DescribeClusterBroker.Host", &mut self.host)?;
+        self.port = reader.i32("DescribeClusterBroker.Port")?;
+        reader.nullable_string(flexible, "DescribeClusterBroker.Rack", &mut self.rack)?;
+        if version >= 2 {
+            self.is_fenced = reader.bool("DescribeClusterBroker.IsFenced")?;
+        }
         reader.skip_tags("DescribeClusterBroker")?;
-        Ok(Self { broker_id, host, port, rack, is_fenced })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -19,22 +19,24 @@ impl<'a> Message<'a> for DescribeConfigsRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 4);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let resources =
-            reader.array(flexible, 4, "DescribeConfigsRequest.Resources", |reader| {
-                DescribeConfigsResource::read(reader, version)
-            })?;
-        let include_synonyms = reader.bool("DescribeConfigsRequest.IncludeSynonyms")?;
-        let include_documentation = if version >= 3 {
-            reader.bool("DescribeConfigsRequest.IncludeDocumentation")?
-        } else {
-            false
-        };
+        reader.array(
+            flexible,
+            4,
+            "DescribeConfigsRequest.Resources",
+            &mut self.resources,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.include_synonyms = reader.bool("DescribeConfigsRequest.IncludeSynonyms")?;
+        if version >= 3 {
+            self.include_documentation =
+                reader.bool("DescribeConfigsRequest.IncludeDocumentation")?;
+        }
         if flexible {
             reader.skip_tags("DescribeConfigsRequest")?;
         }
-        Ok(Self { resources, include_synonyms, include_documentation })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -98,20 +100,23 @@ impl Default for DescribeConfigsResource<'_> {
 }
 
 impl<'a> DescribeConfigsResource<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let resource_type = reader.i8("DescribeConfigsResource.ResourceType")?;
-        let resource_name = reader.string(flexible, "DescribeConfigsResource.ResourceName")?;
-        let configuration_keys = reader.nullable_array(
+        self.resource_type = reader.i8("DescribeConfigsResource.ResourceType")?;
+        reader.string(flexible, "DescribeConfigsResource.ResourceName", &mut self.resource_name)?;
+        reader.nullable_array(
             flexible,
             1,
             "DescribeConfigsResource.ConfigurationKeys",
-            |reader| reader.string(flexible, "DescribeConfigsResource.ConfigurationKeys"),
+            &mut self.configuration_keys,
+            |reader, element| {
+                reader.string(flexible, "DescribeConfigsResource.ConfigurationKeys", element)
+            },
         )?;
         if flexible {
             reader.skip_tags("DescribeConfigsResource")?;
         }
-        Ok(Self { resource_type, resource_name, configuration_keys })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

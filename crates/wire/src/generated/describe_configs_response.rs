@@ -17,16 +17,20 @@ impl<'a> Message<'a> for DescribeConfigsResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 4);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let throttle_time_ms = reader.i32("DescribeConfigsResponse.ThrottleTimeMs")?;
-        let results = reader.array(flexible, 7, "DescribeConfigsResponse.Results", |reader| {
-            DescribeConfigsResult::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("DescribeConfigsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            7,
+            "DescribeConfigsResponse.Results",
+            &mut self.results,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DescribeConfigsResponse")?;
         }
-        Ok(Self { throttle_time_ms, results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -84,20 +88,27 @@ impl Default for DescribeConfigsResult<'_> {
 }
 
 impl<'a> DescribeConfigsResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let error_code = reader.i16("DescribeConfigsResult.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "DescribeConfigsResult.ErrorMessage")?;
-        let resource_type = reader.i8("DescribeConfigsResult.ResourceType")?;
-        let resource_name = reader.string(flexible, "DescribeConfigsResult.ResourceName")?;
-        let configs = reader.array(flexible, 9, "DescribeConfigsResult.Configs", |reader| {
-            DescribeConfigsResourceResult::read(reader, version)
-        })?;
+        self.error_code = reader.i16("DescribeConfigsResult.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DescribeConfigsResult.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        self.resource_type = reader.i8("DescribeConfigsResult.ResourceType")?;
+        reader.string(flexible, "DescribeConfigsResult.ResourceName", &mut self.resource_name)?;
+        reader.array(
+            flexible,
+            9,
+            "DescribeConfigsResult.Configs",
+            &mut self.configs,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DescribeConfigsResult")?;
         }
-        Ok(Self { error_code, error_message, resource_type, resource_name, configs })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -169,37 +180,34 @@ impl Default for DescribeConfigsResourceResult<'_> {
 }
 
 impl<'a> DescribeConfigsResourceResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let name = reader.string(flexible, "DescribeConfigsResourceResult.Name")?;
-        let value = reader.nullable_string(flexible, "DescribeConfigsResourceResult.Value")?;
-        let read_only = reader.bool("DescribeConfigsResourceResult.ReadOnly")?;
-        let config_source = reader.i8("DescribeConfigsResourceResult.ConfigSource")?;
-        let is_sensitive = reader.bool("DescribeConfigsResourceResult.IsSensitive")?;
-        let synonyms =
-            reader.array(flexible, 4, "DescribeConfigsResourceResult.Synonyms", |reader| {
-                DescribeConfigsSynonym::read(reader, version)
-            })?;
-        let config_type =
-            if version >= 3 { reader.i8("DescribeConfigsResourceResult.ConfigType")? } else { 0 };
-        let documentation = if version >= 3 {
-            reader.nullable_string(flexible, "DescribeConfigsResourceResult.Documentation")?
-        } else {
-            Some("")
-        };
+        reader.string(flexible, "DescribeConfigsResourceResult.Name", &mut self.name)?;
+        reader.nullable_string(flexible, "DescribeConfigsResourceResult.Value", &mut self.value)?;
+        self.read_only = reader.bool("DescribeConfigsResourceResult.ReadOnly")?;
+        self.config_source = reader.i8("DescribeConfigsResourceResult.ConfigSource")?;
+        self.is_sensitive = reader.bool("DescribeConfigsResourceResult.IsSensitive")?;
+        reader.array(
+            flexible,
+            4,
+            "DescribeConfigsResourceResult.Synonyms",
+            &mut self.synonyms,
+            |reader, element| element.read(reader, version),
+        )?;
+        if version >= 3 {
+            self.config_type = reader.i8("DescribeConfigsResourceResult.ConfigType")?;
+        }
+        if version >= 3 {
+            reader.nullable_string(
+                flexible,
+                "DescribeConfigsResourceResult.Documentation",
+                &mut self.documentation,
+            )?;
+        }
         if flexible {
             reader.skip_tags("DescribeConfigsResourceResult")?;
         }
-        Ok(Self {
-            name,
-            value,
-            read_only,
-            config_source,
-            is_sensitive,
-            synonyms,
-            config_type,
-            documentation,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -269,15 +277,15 @@ impl Default for DescribeConfigsSynonym<'_> {
 }
 
 impl<'a> DescribeConfigsSynonym<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let name = reader.string(flexible, "DescribeConfigsSynonym.Name")?;
-        let value = reader.nullable_string(flexible, "DescribeConfigsSynonym.Value")?;
-        let source = reader.i8("DescribeConfigsSynonym.Source")?;
+        reader.string(flexible, "DescribeConfigsSynonym.Name", &mut self.name)?;
+        reader.nullable_string(flexible, "DescribeConfigsSynonym.Value", &mut self.value)?;
+        self.source = reader.i8("DescribeConfigsSynonym.Source")?;
         if flexible {
             reader.skip_tags("DescribeConfigsSynonym")?;
         }
-        Ok(Self { name, value, source })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -21,18 +21,19 @@ impl<'a> Message<'a> for DescribeDelegationTokenRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let owners = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             3,
             "DescribeDelegationTokenRequest.Owners",
-            |reader| DescribeDelegationTokenOwner::read(reader, version),
+            &mut self.owners,
+            |reader, element| element.read(reader, version),
         )?;
         if flexible {
             reader.skip_tags("DescribeDelegationTokenRequest")?;
         }
-        Ok(Self { owners })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -81,16 +82,22 @@ pub struct DescribeDelegationTokenOwner<'a> {
 }
 
 impl<'a> DescribeDelegationTokenOwner<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let principal_type =
-            reader.string(flexible, "DescribeDelegationTokenOwner.PrincipalType")?;
-        let principal_name =
-            reader.string(flexible, "DescribeDelegationTokenOwner.PrincipalName")?;
+        reader.string(
+            flexible,
+            "DescribeDelegationTokenOwner.PrincipalType",
+            &mut self.principal_type,
+        )?;
+        reader.string(
+            flexible,
+            "DescribeDelegationTokenOwner.PrincipalName",
+            &mut self.principal_name,
+        )?;
         if flexible {
             reader.skip_tags("DescribeDelegationTokenOwner")?;
         }
-        Ok(Self { principal_type, principal_name })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -19,18 +19,21 @@ impl<'a> Message<'a> for DescribeDelegationTokenResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 3);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let error_code = reader.i16("DescribeDelegationTokenResponse.ErrorCode")?;
-        let tokens =
-            reader.array(flexible, 30, "DescribeDelegationTokenResponse.Tokens", |reader| {
-                DescribedDelegationToken::read(reader, version)
-            })?;
-        let throttle_time_ms = reader.i32("DescribeDelegationTokenResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("DescribeDelegationTokenResponse.ErrorCode")?;
+        reader.array(
+            flexible,
+            30,
+            "DescribeDelegationTokenResponse.Tokens",
+            &mut self.tokens,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.throttle_time_ms = reader.i32("DescribeDelegationTokenResponse.ThrottleTimeMs")?;
         if flexible {
             reader.skip_tags("DescribeDelegationTokenResponse")?;
         }
-        Ok(Self { error_code, tokens, throttle_time_ms })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -87,44 +90,48 @@ pub struct DescribedDelegationToken<'a> {
 }
 
 impl<'a> DescribedDelegationToken<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let principal_type = reader.string(flexible, "DescribedDelegationToken.PrincipalType")?;
-        let principal_name = reader.string(flexible, "DescribedDelegationToken.PrincipalName")?;
-        let token_requester_principal_type = if version >= 3 {
-            reader.string(flexible, "DescribedDelegationToken.TokenRequesterPrincipalType")?
-        } else {
-            ""
-        };
-        let token_requester_principal_name = if version >= 3 {
-            reader.string(flexible, "DescribedDelegationToken.TokenRequesterPrincipalName")?
-        } else {
-            ""
-        };
-        let issue_timestamp = reader.i64("DescribedDelegationToken.IssueTimestamp")?;
-        let expiry_timestamp = reader.i64("DescribedDelegationToken.ExpiryTimestamp")?;
-        let max_timestamp = reader.i64("DescribedDelegationToken.MaxTimestamp")?;
-        let token_id = reader.string(flexible, "DescribedDelegationToken.TokenId")?;
-        let hmac = reader.bytes(flexible, "DescribedDelegationToken.Hmac")?;
-        let renewers =
-            reader.array(flexible, 3, "DescribedDelegationToken.Renewers", |reader| {
-                DescribedDelegationTokenRenewer::read(reader, version)
-            })?;
+        reader.string(
+            flexible,
+            "DescribedDelegationToken.PrincipalType",
+            &mut self.principal_type,
+        )?;
+        reader.string(
+            flexible,
+            "DescribedDelegationToken.PrincipalName",
+            &mut self.principal_name,
+        )?;
+        if version >= 3 {
+            reader.string(
+                flexible,
+                "DescribedDelegationToken.TokenRequesterPrincipalType",
+                &mut self.token_requester_principal_type,
+            )?;
+        }
+        if version >= 3 {
+            reader.string(
+                flexible,
+                "DescribedDelegationToken.TokenRequesterPrincipalName",
+                &mut self.token_requester_principal_name,
+            )?;
+        }
+        self.issue_timestamp = reader.i64("DescribedDelegationToken.IssueTimestamp")?;
+        self.expiry_timestamp = reader.i64("DescribedDelegationToken.ExpiryTimestamp")?;
+        self.max_timestamp = reader.i64("DescribedDelegationToken.MaxTimestamp")?;
+        reader.string(flexible, "DescribedDelegationToken.TokenId", &mut self.token_id)?;
+        reader.bytes(flexible, "DescribedDelegationToken.Hmac", &mut self.hmac)?;
+        reader.array(
+            flexible,
+            3,
+            "DescribedDelegationToken.Renewers",
+            &mut self.renewers,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DescribedDelegationToken")?;
         }
-        Ok(Self {
-            principal_type,
-            principal_name,
-            token_requester_principal_type,
-            token_requester_principal_name,
-            issue_timestamp,
-            expiry_timestamp,
-            max_timestamp,
-            token_id,
-            hmac,
-            renewers,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -155,9 +162,11 @@ impl<'a> DescribedDelegationToken<'a> {
                 version,
             ));
         }
-        out.i64(self.issue_timestamp);
-        out.i64(self.expiry_timestamp);
-        out.i64(self.max_timestamp);
+        let mut fixed = [0; 24];
+        fixed[0..8].copy_from_slice(&self.issue_timestamp.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.expiry_timestamp.to_be_bytes());
+        fixed[16..24].copy_from_slice(&self.max_timestamp.to_be_bytes());
+        out.raw(&fixed);
         out.string(flexible, self.token_id, "DescribedDelegationToken.TokenId")?;
         out.bytes(flexible, self.hmac, "DescribedDelegationToken.Hmac")?;
         out.length(flexible, self.renewers.len(), "DescribedDelegationToken.Renewers")?;
@@ -204,16 +213,22 @@ pub struct DescribedDelegationTokenRenewer<'a> {
 }
 
 impl<'a> DescribedDelegationTokenRenewer<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let principal_type =
-            reader.string(flexible, "DescribedDelegationTokenRenewer.PrincipalType")?;
-        let principal_name =
-            reader.string(flexible, "DescribedDelegationTokenRenewer.PrincipalName")?;
+        reader.string(
+            flexible,
+            "DescribedDelegationTokenRenewer.PrincipalType",
+            &mut self.principal_type,
+        )?;
+        reader.string(
+            flexible,
+            "DescribedDelegationTokenRenewer.PrincipalName",
+            &mut self.principal_name,
+        )?;
         if flexible {
             reader.skip_tags("DescribedDelegationTokenRenewer")?;
         }
-        Ok(Self { principal_type, principal_name })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,20 +17,23 @@ impl<'a> Message<'a> for DescribeGroupsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 6);
     const FLEXIBLE: i16 = 5;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 5;
-        let groups = reader.array(flexible, 1, "DescribeGroupsRequest.Groups", |reader| {
-            reader.string(flexible, "DescribeGroupsRequest.Groups")
-        })?;
-        let include_authorized_operations = if version >= 3 {
-            reader.bool("DescribeGroupsRequest.IncludeAuthorizedOperations")?
-        } else {
-            false
-        };
+        reader.array(
+            flexible,
+            1,
+            "DescribeGroupsRequest.Groups",
+            &mut self.groups,
+            |reader, element| reader.string(flexible, "DescribeGroupsRequest.Groups", element),
+        )?;
+        if version >= 3 {
+            self.include_authorized_operations =
+                reader.bool("DescribeGroupsRequest.IncludeAuthorizedOperations")?;
+        }
         if flexible {
             reader.skip_tags("DescribeGroupsRequest")?;
         }
-        Ok(Self { groups, include_authorized_operations })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,17 +17,22 @@ impl<'a> Message<'a> for DescribeGroupsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 6);
     const FLEXIBLE: i16 = 5;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 5;
-        let throttle_time_ms =
-            if version >= 1 { reader.i32("DescribeGroupsResponse.ThrottleTimeMs")? } else { 0 };
-        let groups = reader.array(flexible, 12, "DescribeGroupsResponse.Groups", |reader| {
-            DescribedGroup::read(reader, version)
-        })?;
+        if version >= 1 {
+            self.throttle_time_ms = reader.i32("DescribeGroupsResponse.ThrottleTimeMs")?;
+        }
+        reader.array(
+            flexible,
+            12,
+            "DescribeGroupsResponse.Groups",
+            &mut self.groups,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DescribeGroupsResponse")?;
         }
-        Ok(Self { throttle_time_ms, groups })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -99,39 +104,34 @@ impl Default for DescribedGroup<'_> {
 }
 
 impl<'a> DescribedGroup<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 5;
-        let error_code = reader.i16("DescribedGroup.ErrorCode")?;
-        let error_message = if version >= 6 {
-            reader.nullable_string(flexible, "DescribedGroup.ErrorMessage")?
-        } else {
-            None
-        };
-        let group_id = reader.string(flexible, "DescribedGroup.GroupId")?;
-        let group_state = reader.string(flexible, "DescribedGroup.GroupState")?;
-        let protocol_type = reader.string(flexible, "DescribedGroup.ProtocolType")?;
-        let protocol_data = reader.string(flexible, "DescribedGroup.ProtocolData")?;
-        let members = reader.array(flexible, 7, "DescribedGroup.Members", |reader| {
-            DescribedGroupMember::read(reader, version)
-        })?;
-        let authorized_operations = if version >= 3 {
-            reader.i32("DescribedGroup.AuthorizedOperations")?
-        } else {
-            -2147483648
-        };
+        self.error_code = reader.i16("DescribedGroup.ErrorCode")?;
+        if version >= 6 {
+            reader.nullable_string(
+                flexible,
+                "DescribedGroup.ErrorMessage",
+                &mut self.error_message,
+            )?;
+        }
+        reader.string(flexible, "DescribedGroup.GroupId", &mut self.group_id)?;
+        reader.string(flexible, "DescribedGroup.GroupState", &mut self.group_state)?;
+        reader.string(flexible, "DescribedGroup.ProtocolType", &mut self.protocol_type)?;
+        reader.string(flexible, "DescribedGroup.ProtocolData", &mut self.protocol_data)?;
+        reader.array(
+            flexible,
+            7,
+            "DescribedGroup.Members",
+            &mut self.members,
+            |reader, element| element.read(reader, version),
+        )?;
+        if version >= 3 {
+            self.authorized_operations = reader.i32("DescribedGroup.AuthorizedOperations")?;
+        }
         if flexible {
             reader.skip_tags("DescribedGroup")?;
         }
-        Ok(Self {
-            error_code,
-            error_message,
-            group_id,
-            group_state,
-            protocol_type,
-            protocol_data,
-            members,
-            authorized_operations,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -203,29 +203,28 @@ pub struct DescribedGroupMember<'a> {
 }
 
 impl<'a> DescribedGroupMember<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 5;
-        let member_id = reader.string(flexible, "DescribedGroupMember.MemberId")?;
-        let group_instance_id = if version >= 4 {
-            reader.nullable_string(flexible, "DescribedGroupMember.GroupInstanceId")?
-        } else {
-            None
-        };
-        let client_id = reader.string(flexible, "DescribedGroupMember.ClientId")?;
-        let client_host = reader.string(flexible, "DescribedGroupMember.ClientHost")?;
-        let member_metadata = reader.bytes(flexible, "DescribedGroupMember.MemberMetadata")?;
-        let member_assignment = reader.bytes(flexible, "DescribedGroupMember.MemberAssignment")?;
+        reader.string(flexible, "DescribedGroupMember.MemberId", &mut self.member_id)?;
+        if version >= 4 {
+            reader.nullable_string(
+                flexible,
+                "DescribedGroupMember.GroupInstanceId",
+                &mut self.group_instance_id,
+            )?;
+        }
+        reader.string(flexible, "DescribedGroupMember.ClientId", &mut self.client_id)?;
+        reader.string(flexible, "DescribedGroupMember.ClientHost", &mut self.client_host)?;
+        reader.bytes(flexible, "DescribedGroupMember.MemberMetadata", &mut self.member_metadata)?;
+        reader.bytes(
+            flexible,
+            "DescribedGroupMember.MemberAssignment",
+            &mut self.member_assignment,
+        )?;
         if flexible {
             reader.skip_tags("DescribedGroupMember")?;
         }
-        Ok(Self {
-            member_id,
-            group_instance_id,
-            client_id,
-            client_host,
-            member_metadata,
-            member_assignment,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -21,16 +21,19 @@ impl<'a> Message<'a> for DescribeLogDirsRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 5);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let topics =
-            reader.nullable_array(flexible, 3, "DescribeLogDirsRequest.Topics", |reader| {
-                DescribableLogDirTopic::read(reader, version)
-            })?;
+        reader.nullable_array(
+            flexible,
+            3,
+            "DescribeLogDirsRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DescribeLogDirsRequest")?;
         }
-        Ok(Self { topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -79,26 +82,30 @@ pub struct DescribableLogDirTopic<'a> {
 }
 
 impl<'a> DescribableLogDirTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let topic = reader.string(flexible, "DescribableLogDirTopic.Topic")?;
-        let partitions =
-            reader.array(flexible, 4, "DescribableLogDirTopic.Partitions", |reader| {
-                reader.i32("DescribableLogDirTopic.Partitions")
-            })?;
+        reader.string(flexible, "DescribableLogDirTopic.Topic", &mut self.topic)?;
+        reader.numbers(
+            flexible,
+            "DescribableLogDirTopic.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         if flexible {
             reader.skip_tags("DescribableLogDirTopic")?;
         }
-        Ok(Self { topic, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
         out.string(flexible, self.topic, "DescribableLogDirTopic.Topic")?;
-        out.length(flexible, self.partitions.len(), "DescribableLogDirTopic.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(
+            flexible,
+            &self.partitions,
+            "DescribableLogDirTopic.Partitions",
+            i32::to_be_bytes,
+        )?;
         if flexible {
             out.varint(0);
         }

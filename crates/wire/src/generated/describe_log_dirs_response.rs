@@ -19,18 +19,23 @@ impl<'a> Message<'a> for DescribeLogDirsResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 5);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let throttle_time_ms = reader.i32("DescribeLogDirsResponse.ThrottleTimeMs")?;
-        let error_code =
-            if version >= 3 { reader.i16("DescribeLogDirsResponse.ErrorCode")? } else { 0 };
-        let results = reader.array(flexible, 5, "DescribeLogDirsResponse.Results", |reader| {
-            DescribeLogDirsResult::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("DescribeLogDirsResponse.ThrottleTimeMs")?;
+        if version >= 3 {
+            self.error_code = reader.i16("DescribeLogDirsResponse.ErrorCode")?;
+        }
+        reader.array(
+            flexible,
+            5,
+            "DescribeLogDirsResponse.Results",
+            &mut self.results,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DescribeLogDirsResponse")?;
         }
-        Ok(Self { throttle_time_ms, error_code, results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -97,23 +102,30 @@ impl Default for DescribeLogDirsResult<'_> {
 }
 
 impl<'a> DescribeLogDirsResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let error_code = reader.i16("DescribeLogDirsResult.ErrorCode")?;
-        let log_dir = reader.string(flexible, "DescribeLogDirsResult.LogDir")?;
-        let topics = reader.array(flexible, 3, "DescribeLogDirsResult.Topics", |reader| {
-            DescribeLogDirsTopic::read(reader, version)
-        })?;
-        let total_bytes =
-            if version >= 4 { reader.i64("DescribeLogDirsResult.TotalBytes")? } else { -1 };
-        let usable_bytes =
-            if version >= 4 { reader.i64("DescribeLogDirsResult.UsableBytes")? } else { -1 };
-        let is_cordoned =
-            if version >= 5 { reader.bool("DescribeLogDirsResult.IsCordoned")? } else { false };
+        self.error_code = reader.i16("DescribeLogDirsResult.ErrorCode")?;
+        reader.string(flexible, "DescribeLogDirsResult.LogDir", &mut self.log_dir)?;
+        reader.array(
+            flexible,
+            3,
+            "DescribeLogDirsResult.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        if version >= 4 {
+            self.total_bytes = reader.i64("DescribeLogDirsResult.TotalBytes")?;
+        }
+        if version >= 4 {
+            self.usable_bytes = reader.i64("DescribeLogDirsResult.UsableBytes")?;
+        }
+        if version >= 5 {
+            self.is_cordoned = reader.bool("DescribeLogDirsResult.IsCordoned")?;
+        }
         if flexible {
             reader.skip_tags("DescribeLogDirsResult")?;
         }
-        Ok(Self { error_code, log_dir, topics, total_bytes, usable_bytes, is_cordoned })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -173,17 +185,20 @@ pub struct DescribeLogDirsTopic<'a> {
 }
 
 impl<'a> DescribeLogDirsTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let name = reader.string(flexible, "DescribeLogDirsTopic.Name")?;
-        let partitions =
-            reader.array(flexible, 21, "DescribeLogDirsTopic.Partitions", |reader| {
-                DescribeLogDirsPartition::read(reader, version)
-            })?;
+        reader.string(flexible, "DescribeLogDirsTopic.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            21,
+            "DescribeLogDirsTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("DescribeLogDirsTopic")?;
         }
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -228,23 +243,25 @@ pub struct DescribeLogDirsPartition {
 }
 
 impl DescribeLogDirsPartition {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let partition_index = reader.i32("DescribeLogDirsPartition.PartitionIndex")?;
-        let partition_size = reader.i64("DescribeLogDirsPartition.PartitionSize")?;
-        let offset_lag = reader.i64("DescribeLogDirsPartition.OffsetLag")?;
-        let is_future_key = reader.bool("DescribeLogDirsPartition.IsFutureKey")?;
+        self.partition_index = reader.i32("DescribeLogDirsPartition.PartitionIndex")?;
+        self.partition_size = reader.i64("DescribeLogDirsPartition.PartitionSize")?;
+        self.offset_lag = reader.i64("DescribeLogDirsPartition.OffsetLag")?;
+        self.is_future_key = reader.bool("DescribeLogDirsPartition.IsFutureKey")?;
         if flexible {
             reader.skip_tags("DescribeLogDirsPartition")?;
         }
-        Ok(Self { partition_index, partition_size, offset_lag, is_future_key })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
-        out.i32(self.partition_index);
-        out.i64(self.partition_size);
-        out.i64(self.offset_lag);
+        let mut fixed = [0; 20];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.partition_size.to_be_bytes());
+        fixed[12..20].copy_from_slice(&self.offset_lag.to_be_bytes());
+        out.raw(&fixed);
         out.bool(self.is_future_key);
         if flexible {
             out.varint(0);

@@ -15,13 +15,17 @@ impl<'a> Message<'a> for DescribeProducersRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topics = reader.array(flexible, 3, "DescribeProducersRequest.Topics", |reader| {
-            TopicRequest::read(reader, version)
-        })?;
+        reader.array(
+            flexible,
+            3,
+            "DescribeProducersRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("DescribeProducersRequest")?;
-        Ok(Self { topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -60,24 +64,28 @@ pub struct TopicRequest<'a> {
 }
 
 impl<'a> TopicRequest<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "TopicRequest.Name")?;
-        let partition_indexes =
-            reader.array(flexible, 4, "TopicRequest.PartitionIndexes", |reader| {
-                reader.i32("TopicRequest.PartitionIndexes")
-            })?;
+        reader.string(flexible, "TopicRequest.Name", &mut self.name)?;
+        reader.numbers(
+            flexible,
+            "TopicRequest.PartitionIndexes",
+            &mut self.partition_indexes,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("TopicRequest")?;
-        Ok(Self { name, partition_indexes })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.name, "TopicRequest.Name")?;
-        out.length(flexible, self.partition_indexes.len(), "TopicRequest.PartitionIndexes")?;
-        for element in &self.partition_indexes {
-            out.i32(*element);
-        }
+        out.numbers(
+            flexible,
+            &self.partition_indexes,
+            "TopicRequest.PartitionIndexes",
+            i32::to_be_bytes,
+        )?;
         out.varint(0);
         Ok(())
     }

@@ -17,14 +17,18 @@ impl<'a> Message<'a> for DescribeProducersResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("DescribeProducersResponse.ThrottleTimeMs")?;
-        let topics = reader.array(flexible, 3, "DescribeProducersResponse.Topics", |reader| {
-            TopicResponse::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("DescribeProducersResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            3,
+            "DescribeProducersResponse.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("DescribeProducersResponse")?;
-        Ok(Self { throttle_time_ms, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -59,14 +63,18 @@ pub struct TopicResponse<'a> {
 }
 
 impl<'a> TopicResponse<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "TopicResponse.Name")?;
-        let partitions = reader.array(flexible, 9, "TopicResponse.Partitions", |reader| {
-            PartitionResponse::read(reader, version)
-        })?;
+        reader.string(flexible, "TopicResponse.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            9,
+            "TopicResponse.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("TopicResponse")?;
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -106,23 +114,32 @@ pub struct PartitionResponse<'a> {
 }
 
 impl<'a> PartitionResponse<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition_index = reader.i32("PartitionResponse.PartitionIndex")?;
-        let error_code = reader.i16("PartitionResponse.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "PartitionResponse.ErrorMessage")?;
-        let active_producers =
-            reader.array(flexible, 37, "PartitionResponse.ActiveProducers", |reader| {
-                ProducerState::read(reader, version)
-            })?;
+        self.partition_index = reader.i32("PartitionResponse.PartitionIndex")?;
+        self.error_code = reader.i16("PartitionResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "PartitionResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.array(
+            flexible,
+            37,
+            "PartitionResponse.ActiveProducers",
+            &mut self.active_producers,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("PartitionResponse")?;
-        Ok(Self { partition_index, error_code, error_message, active_producers })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "PartitionResponse.ErrorMessage")?;
         out.length(flexible, self.active_producers.len(), "PartitionResponse.ActiveProducers")?;
         for element in &self.active_producers {
@@ -175,31 +192,26 @@ impl Default for ProducerState {
 }
 
 impl ProducerState {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let producer_id = reader.i64("ProducerState.ProducerId")?;
-        let producer_epoch = reader.i32("ProducerState.ProducerEpoch")?;
-        let last_sequence = reader.i32("ProducerState.LastSequence")?;
-        let last_timestamp = reader.i64("ProducerState.LastTimestamp")?;
-        let coordinator_epoch = reader.i32("ProducerState.CoordinatorEpoch")?;
-        let current_txn_start_offset = reader.i64("ProducerState.CurrentTxnStartOffset")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.producer_id = reader.i64("ProducerState.ProducerId")?;
+        self.producer_epoch = reader.i32("ProducerState.ProducerEpoch")?;
+        self.last_sequence = reader.i32("ProducerState.LastSequence")?;
+        self.last_timestamp = reader.i64("ProducerState.LastTimestamp")?;
+        self.coordinator_epoch = reader.i32("ProducerState.CoordinatorEpoch")?;
+        self.current_txn_start_offset = reader.i64("ProducerState.CurrentTxnStartOffset")?;
         reader.skip_tags("ProducerState")?;
-        Ok(Self {
-            producer_id,
-            producer_epoch,
-            last_sequence,
-            last_timestamp,
-            coordinator_epoch,
-            current_txn_start_offset,
-        })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i64(self.producer_id);
-        out.i32(self.producer_epoch);
-        out.i32(self.last_sequence);
-        out.i64(self.last_timestamp);
-        out.i32(self.coordinator_epoch);
-        out.i64(self.current_txn_start_offset);
+        let mut fixed = [0; 36];
+        fixed[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        fixed[8..12].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        fixed[12..16].copy_from_slice(&self.last_sequence.to_be_bytes());
+        fixed[16..24].copy_from_slice(&self.last_timestamp.to_be_bytes());
+        fixed[24..28].copy_from_slice(&self.coordinator_epoch.to_be_bytes());
+        fixed[28..36].copy_from_slice(&self.current_txn_start_offset.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

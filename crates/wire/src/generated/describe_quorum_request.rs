@@ -15,13 +15,17 @@ impl<'a> Message<'a> for DescribeQuorumRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topics = reader.array(flexible, 3, "DescribeQuorumRequest.Topics", |reader| {
-            TopicData::read(reader, version)
-        })?;
+        reader.array(
+            flexible,
+            3,
+            "DescribeQuorumRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("DescribeQuorumRequest")?;
-        Ok(Self { topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -60,14 +64,18 @@ pub struct TopicData<'a> {
 }
 
 impl<'a> TopicData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_name = reader.string(flexible, "TopicData.TopicName")?;
-        let partitions = reader.array(flexible, 5, "TopicData.Partitions", |reader| {
-            PartitionData::read(reader, version)
-        })?;
+        reader.string(flexible, "TopicData.TopicName", &mut self.topic_name)?;
+        reader.array(
+            flexible,
+            5,
+            "TopicData.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("TopicData")?;
-        Ok(Self { topic_name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -101,10 +109,10 @@ pub struct PartitionData {
 }
 
 impl PartitionData {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let partition_index = reader.i32("PartitionData.PartitionIndex")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.partition_index = reader.i32("PartitionData.PartitionIndex")?;
         reader.skip_tags("PartitionData")?;
-        Ok(Self { partition_index })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

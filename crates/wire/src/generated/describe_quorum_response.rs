@@ -27,26 +27,34 @@ impl<'a> Message<'a> for DescribeQuorumResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let error_code = reader.i16("DescribeQuorumResponse.ErrorCode")?;
-        let error_message = if version >= 2 {
-            reader.nullable_string(flexible, "DescribeQuorumResponse.ErrorMessage")?
-        } else {
-            Some("")
-        };
-        let topics = reader.array(flexible, 3, "DescribeQuorumResponse.Topics", |reader| {
-            TopicData::read(reader, version)
-        })?;
-        let nodes = if version >= 2 {
-            reader.array(flexible, 6, "DescribeQuorumResponse.Nodes", |reader| {
-                Node::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
+        self.error_code = reader.i16("DescribeQuorumResponse.ErrorCode")?;
+        if version >= 2 {
+            reader.nullable_string(
+                flexible,
+                "DescribeQuorumResponse.ErrorMessage",
+                &mut self.error_message,
+            )?;
+        }
+        reader.array(
+            flexible,
+            3,
+            "DescribeQuorumResponse.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        if version >= 2 {
+            reader.array(
+                flexible,
+                6,
+                "DescribeQuorumResponse.Nodes",
+                &mut self.nodes,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
         reader.skip_tags("DescribeQuorumResponse")?;
-        Ok(Self { error_code, error_message, topics, nodes })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -105,14 +113,18 @@ pub struct TopicData<'a> {
 }
 
 impl<'a> TopicData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_name = reader.string(flexible, "TopicData.TopicName")?;
-        let partitions = reader.array(flexible, 25, "TopicData.Partitions", |reader| {
-            PartitionData::read(reader, version)
-        })?;
+        reader.string(flexible, "TopicData.TopicName", &mut self.topic_name)?;
+        reader.array(
+            flexible,
+            25,
+            "TopicData.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("TopicData")?;
-        Ok(Self { topic_name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -175,48 +187,52 @@ impl Default for PartitionData<'_> {
 }
 
 impl<'a> PartitionData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition_index = reader.i32("PartitionData.PartitionIndex")?;
-        let error_code = reader.i16("PartitionData.ErrorCode")?;
-        let error_message = if version >= 2 {
-            reader.nullable_string(flexible, "PartitionData.ErrorMessage")?
-        } else {
-            Some("")
-        };
-        let leader_id = reader.i32("PartitionData.LeaderId")?;
-        let leader_epoch = reader.i32("PartitionData.LeaderEpoch")?;
-        let high_watermark = reader.i64("PartitionData.HighWatermark")?;
-        let current_voters =
-            reader.array(flexible, 13, "PartitionData.CurrentVoters", |reader| {
-                ReplicaState::read(reader, version)
-            })?;
-        let observers = reader.array(flexible, 13, "PartitionData.Observers", |reader| {
-            ReplicaState::read(reader, version)
-        })?;
+        self.partition_index = reader.i32("PartitionData.PartitionIndex")?;
+        self.error_code = reader.i16("PartitionData.ErrorCode")?;
+        if version >= 2 {
+            reader.nullable_string(
+                flexible,
+                "PartitionData.ErrorMessage",
+                &mut self.error_message,
+            )?;
+        }
+        self.leader_id = reader.i32("PartitionData.LeaderId")?;
+        self.leader_epoch = reader.i32("PartitionData.LeaderEpoch")?;
+        self.high_watermark = reader.i64("PartitionData.HighWatermark")?;
+        reader.array(
+            flexible,
+            13,
+            "PartitionData.CurrentVoters",
+            &mut self.current_voters,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            13,
+            "PartitionData.Observers",
+            &mut self.observers,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("PartitionData")?;
-        Ok(Self {
-            partition_index,
-            error_code,
-            error_message,
-            leader_id,
-            leader_epoch,
-            high_watermark,
-            current_voters,
-            observers,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         if version >= 2 {
             out.nullable_string(flexible, self.error_message, "PartitionData.ErrorMessage")?;
         }
-        out.i32(self.leader_id);
-        out.i32(self.leader_epoch);
-        out.i64(self.high_watermark);
+        let mut fixed = [0; 16];
+        fixed[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.high_watermark.to_be_bytes());
+        out.raw(&fixed);
         out.length(flexible, self.current_voters.len(), "PartitionData.CurrentVoters")?;
         for element in &self.current_voters {
             element.write(version, out)?;
@@ -275,23 +291,20 @@ impl Default for ReplicaState {
 }
 
 impl ReplicaState {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
-        let replica_id = reader.i32("ReplicaState.ReplicaId")?;
-        let replica_directory_id =
-            if version >= 2 { reader.uuid("ReplicaState.ReplicaDirectoryId")? } else { Uuid::ZERO };
-        let log_end_offset = reader.i64("ReplicaState.LogEndOffset")?;
-        let last_fetch_timestamp =
-            if version >= 1 { reader.i64("ReplicaState.LastFetchTimestamp")? } else { -1 };
-        let last_caught_up_timestamp =
-            if version >= 1 { reader.i64("ReplicaState.LastCaughtUpTimestamp")? } else { -1 };
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
+        self.replica_id = reader.i32("ReplicaState.ReplicaId")?;
+        if version >= 2 {
+            self.replica_directory_id = reader.uuid("ReplicaState.ReplicaDirectoryId")?;
+        }
+        self.log_end_offset = reader.i64("ReplicaState.LogEndOffset")?;
+        if version >= 1 {
+            self.last_fetch_timestamp = reader.i64("ReplicaState.LastFetchTimestamp")?;
+        }
+        if version >= 1 {
+            self.last_caught_up_timestamp = reader.i64("ReplicaState.LastCaughtUpTimestamp")?;
+        }
         reader.skip_tags("ReplicaState")?;
-        Ok(Self {
-            replica_id,
-            replica_directory_id,
-            log_end_offset,
-            last_fetch_timestamp,
-            last_caught_up_timestamp,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -337,13 +350,14 @@ pub struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let node_id = reader.i32("Node.NodeId")?;
-        let listeners = reader
-            .array(flexible, 5, "Node.Listeners", |reader| Listener::read(reader, version))?;
+        self.node_id = reader.i32("Node.NodeId")?;
+        reader.array(flexible, 5, "Node.Listeners", &mut self.listeners, |reader, element| {
+            element.read(reader, version)
+        })?;
         reader.skip_tags("Node")?;
-        Ok(Self { node_id, listeners })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -380,13 +394,13 @@ pub struct Listener<'a> {
 }
 
 impl<'a> Listener<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "Listener.Name")?;
-        let host = reader.string(flexible, "Listener.Host")?;
-        let port = reader.u16("Listener.Port")?;
+        reader.string(flexible, "Listener.Name", &mut self.name)?;
+        reader.string(flexible, "Listener.Host", &mut self.host)?;
+        self.port = reader.u16("Listener.Port")?;
         reader.skip_tags("Listener")?;
-        Ok(Self { name, host, port })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

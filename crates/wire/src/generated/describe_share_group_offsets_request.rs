@@ -15,14 +15,17 @@ impl<'a> Message<'a> for DescribeShareGroupOffsetsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let groups =
-            reader.array(flexible, 3, "DescribeShareGroupOffsetsRequest.Groups", |reader| {
-                DescribeShareGroupOffsetsRequestGroup::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            3,
+            "DescribeShareGroupOffsetsRequest.Groups",
+            &mut self.groups,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("DescribeShareGroupOffsetsRequest")?;
-        Ok(Self { groups })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -67,17 +70,22 @@ impl Default for DescribeShareGroupOffsetsRequestGroup<'_> {
 }
 
 impl<'a> DescribeShareGroupOffsetsRequestGroup<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "DescribeShareGroupOffsetsRequestGroup.GroupId")?;
-        let topics = reader.nullable_array(
+        reader.string(
+            flexible,
+            "DescribeShareGroupOffsetsRequestGroup.GroupId",
+            &mut self.group_id,
+        )?;
+        reader.nullable_array(
             flexible,
             3,
             "DescribeShareGroupOffsetsRequestGroup.Topics",
-            |reader| DescribeShareGroupOffsetsRequestTopic::read(reader, version),
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("DescribeShareGroupOffsetsRequestGroup")?;
-        Ok(Self { group_id, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -122,31 +130,32 @@ pub struct DescribeShareGroupOffsetsRequestTopic<'a> {
 }
 
 impl<'a> DescribeShareGroupOffsetsRequestTopic<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_name =
-            reader.string(flexible, "DescribeShareGroupOffsetsRequestTopic.TopicName")?;
-        let partitions = reader.array(
+        reader.string(
             flexible,
-            4,
+            "DescribeShareGroupOffsetsRequestTopic.TopicName",
+            &mut self.topic_name,
+        )?;
+        reader.numbers(
+            flexible,
             "DescribeShareGroupOffsetsRequestTopic.Partitions",
-            |reader| reader.i32("DescribeShareGroupOffsetsRequestTopic.Partitions"),
+            &mut self.partitions,
+            i32::from_be_bytes,
         )?;
         reader.skip_tags("DescribeShareGroupOffsetsRequestTopic")?;
-        Ok(Self { topic_name, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.topic_name, "DescribeShareGroupOffsetsRequestTopic.TopicName")?;
-        out.length(
+        out.numbers(
             flexible,
-            self.partitions.len(),
+            &self.partitions,
             "DescribeShareGroupOffsetsRequestTopic.Partitions",
+            i32::to_be_bytes,
         )?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
         out.varint(0);
         Ok(())
     }

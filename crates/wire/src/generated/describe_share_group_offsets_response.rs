@@ -17,15 +17,18 @@ impl<'a> Message<'a> for DescribeShareGroupOffsetsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("DescribeShareGroupOffsetsResponse.ThrottleTimeMs")?;
-        let groups =
-            reader.array(flexible, 6, "DescribeShareGroupOffsetsResponse.Groups", |reader| {
-                DescribeShareGroupOffsetsResponseGroup::read(reader, version)
-            })?;
+        self.throttle_time_ms = reader.i32("DescribeShareGroupOffsetsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            6,
+            "DescribeShareGroupOffsetsResponse.Groups",
+            &mut self.groups,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("DescribeShareGroupOffsetsResponse")?;
-        Ok(Self { throttle_time_ms, groups })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -64,20 +67,28 @@ pub struct DescribeShareGroupOffsetsResponseGroup<'a> {
 }
 
 impl<'a> DescribeShareGroupOffsetsResponseGroup<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "DescribeShareGroupOffsetsResponseGroup.GroupId")?;
-        let topics = reader.array(
+        reader.string(
+            flexible,
+            "DescribeShareGroupOffsetsResponseGroup.GroupId",
+            &mut self.group_id,
+        )?;
+        reader.array(
             flexible,
             19,
             "DescribeShareGroupOffsetsResponseGroup.Topics",
-            |reader| DescribeShareGroupOffsetsResponseTopic::read(reader, version),
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
         )?;
-        let error_code = reader.i16("DescribeShareGroupOffsetsResponseGroup.ErrorCode")?;
-        let error_message = reader
-            .nullable_string(flexible, "DescribeShareGroupOffsetsResponseGroup.ErrorMessage")?;
+        self.error_code = reader.i16("DescribeShareGroupOffsetsResponseGroup.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DescribeShareGroupOffsetsResponseGroup.ErrorMessage",
+            &mut self.error_message,
+        )?;
         reader.skip_tags("DescribeShareGroupOffsetsResponseGroup")?;
-        Ok(Self { group_id, topics, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -122,19 +133,23 @@ pub struct DescribeShareGroupOffsetsResponseTopic<'a> {
 }
 
 impl<'a> DescribeShareGroupOffsetsResponseTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_name =
-            reader.string(flexible, "DescribeShareGroupOffsetsResponseTopic.TopicName")?;
-        let topic_id = reader.uuid("DescribeShareGroupOffsetsResponseTopic.TopicId")?;
-        let partitions = reader.array(
+        reader.string(
+            flexible,
+            "DescribeShareGroupOffsetsResponseTopic.TopicName",
+            &mut self.topic_name,
+        )?;
+        self.topic_id = reader.uuid("DescribeShareGroupOffsetsResponseTopic.TopicId")?;
+        reader.array(
             flexible,
             20,
             "DescribeShareGroupOffsetsResponseTopic.Partitions",
-            |reader| DescribeShareGroupOffsetsResponsePartition::read(reader, version),
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("DescribeShareGroupOffsetsResponseTopic")?;
-        Ok(Self { topic_name, topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -196,29 +211,32 @@ impl Default for DescribeShareGroupOffsetsResponsePartition<'_> {
 }
 
 impl<'a> DescribeShareGroupOffsetsResponsePartition<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition_index =
+        self.partition_index =
             reader.i32("DescribeShareGroupOffsetsResponsePartition.PartitionIndex")?;
-        let start_offset = reader.i64("DescribeShareGroupOffsetsResponsePartition.StartOffset")?;
-        let leader_epoch = reader.i32("DescribeShareGroupOffsetsResponsePartition.LeaderEpoch")?;
-        let lag = if version >= 1 {
-            reader.i64("DescribeShareGroupOffsetsResponsePartition.Lag")?
-        } else {
-            -1
-        };
-        let error_code = reader.i16("DescribeShareGroupOffsetsResponsePartition.ErrorCode")?;
-        let error_message = reader
-            .nullable_string(flexible, "DescribeShareGroupOffsetsResponsePartition.ErrorMessage")?;
+        self.start_offset = reader.i64("DescribeShareGroupOffsetsResponsePartition.StartOffset")?;
+        self.leader_epoch = reader.i32("DescribeShareGroupOffsetsResponsePartition.LeaderEpoch")?;
+        if version >= 1 {
+            self.lag = reader.i64("DescribeShareGroupOffsetsResponsePartition.Lag")?;
+        }
+        self.error_code = reader.i16("DescribeShareGroupOffsetsResponsePartition.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DescribeShareGroupOffsetsResponsePartition.ErrorMessage",
+            &mut self.error_message,
+        )?;
         reader.skip_tags("DescribeShareGroupOffsetsResponsePartition")?;
-        Ok(Self { partition_index, start_offset, leader_epoch, lag, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.partition_index);
-        out.i64(self.start_offset);
-        out.i32(self.leader_epoch);
+        let mut fixed = [0; 16];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.start_offset.to_be_bytes());
+        fixed[12..16].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        out.raw(&fixed);
         if version >= 1 {
             out.i64(self.lag);
         }

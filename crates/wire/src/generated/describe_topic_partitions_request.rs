@@ -25,21 +25,26 @@ impl<'a> Message<'a> for DescribeTopicPartitionsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topics =
-            reader.array(flexible, 2, "DescribeTopicPartitionsRequest.Topics", |reader| {
-                TopicRequest::read(reader, version)
-            })?;
-        let response_partition_limit =
+        reader.array(
+            flexible,
+            2,
+            "DescribeTopicPartitionsRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.response_partition_limit =
             reader.i32("DescribeTopicPartitionsRequest.ResponsePartitionLimit")?;
-        let cursor = if reader.present("DescribeTopicPartitionsRequest.Cursor")? {
-            Some(Cursor::read(reader, version)?)
+        self.cursor = if reader.present("DescribeTopicPartitionsRequest.Cursor")? {
+            let mut value = Cursor::default();
+            value.read(reader, version)?;
+            Some(value)
         } else {
             None
         };
         reader.skip_tags("DescribeTopicPartitionsRequest")?;
-        Ok(Self { topics, response_partition_limit, cursor })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -87,11 +92,11 @@ pub struct TopicRequest<'a> {
 }
 
 impl<'a> TopicRequest<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "TopicRequest.Name")?;
+        reader.string(flexible, "TopicRequest.Name", &mut self.name)?;
         reader.skip_tags("TopicRequest")?;
-        Ok(Self { name })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -119,12 +124,12 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_name = reader.string(flexible, "Cursor.TopicName")?;
-        let partition_index = reader.i32("Cursor.PartitionIndex")?;
+        reader.string(flexible, "Cursor.TopicName", &mut self.topic_name)?;
+        self.partition_index = reader.i32("Cursor.PartitionIndex")?;
         reader.skip_tags("Cursor")?;
-        Ok(Self { topic_name, partition_index })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

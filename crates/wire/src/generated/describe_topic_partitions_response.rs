@@ -19,20 +19,25 @@ impl<'a> Message<'a> for DescribeTopicPartitionsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("DescribeTopicPartitionsResponse.ThrottleTimeMs")?;
-        let topics =
-            reader.array(flexible, 26, "DescribeTopicPartitionsResponse.Topics", |reader| {
-                DescribeTopicPartitionsResponseTopic::read(reader, version)
-            })?;
-        let next_cursor = if reader.present("DescribeTopicPartitionsResponse.NextCursor")? {
-            Some(Cursor::read(reader, version)?)
+        self.throttle_time_ms = reader.i32("DescribeTopicPartitionsResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            26,
+            "DescribeTopicPartitionsResponse.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.next_cursor = if reader.present("DescribeTopicPartitionsResponse.NextCursor")? {
+            let mut value = Cursor::default();
+            value.read(reader, version)?;
+            Some(value)
         } else {
             None
         };
         reader.skip_tags("DescribeTopicPartitionsResponse")?;
-        Ok(Self { throttle_time_ms, topics, next_cursor })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -98,29 +103,27 @@ impl Default for DescribeTopicPartitionsResponseTopic<'_> {
 }
 
 impl<'a> DescribeTopicPartitionsResponseTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let error_code = reader.i16("DescribeTopicPartitionsResponseTopic.ErrorCode")?;
-        let name = reader.nullable_string(flexible, "DescribeTopicPartitionsResponseTopic.Name")?;
-        let topic_id = reader.uuid("DescribeTopicPartitionsResponseTopic.TopicId")?;
-        let is_internal = reader.bool("DescribeTopicPartitionsResponseTopic.IsInternal")?;
-        let partitions = reader.array(
+        self.error_code = reader.i16("DescribeTopicPartitionsResponseTopic.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DescribeTopicPartitionsResponseTopic.Name",
+            &mut self.name,
+        )?;
+        self.topic_id = reader.uuid("DescribeTopicPartitionsResponseTopic.TopicId")?;
+        self.is_internal = reader.bool("DescribeTopicPartitionsResponseTopic.IsInternal")?;
+        reader.array(
             flexible,
             20,
             "DescribeTopicPartitionsResponseTopic.Partitions",
-            |reader| DescribeTopicPartitionsResponsePartition::read(reader, version),
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
         )?;
-        let topic_authorized_operations =
+        self.topic_authorized_operations =
             reader.i32("DescribeTopicPartitionsResponseTopic.TopicAuthorizedOperations")?;
         reader.skip_tags("DescribeTopicPartitionsResponseTopic")?;
-        Ok(Self {
-            error_code,
-            name,
-            topic_id,
-            is_internal,
-            partitions,
-            topic_authorized_operations,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -194,113 +197,95 @@ impl Default for DescribeTopicPartitionsResponsePartition {
 }
 
 impl DescribeTopicPartitionsResponsePartition {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let error_code = reader.i16("DescribeTopicPartitionsResponsePartition.ErrorCode")?;
-        let partition_index =
+        self.error_code = reader.i16("DescribeTopicPartitionsResponsePartition.ErrorCode")?;
+        self.partition_index =
             reader.i32("DescribeTopicPartitionsResponsePartition.PartitionIndex")?;
-        let leader_id = reader.i32("DescribeTopicPartitionsResponsePartition.LeaderId")?;
-        let leader_epoch = reader.i32("DescribeTopicPartitionsResponsePartition.LeaderEpoch")?;
-        let replica_nodes = reader.array(
+        self.leader_id = reader.i32("DescribeTopicPartitionsResponsePartition.LeaderId")?;
+        self.leader_epoch = reader.i32("DescribeTopicPartitionsResponsePartition.LeaderEpoch")?;
+        reader.numbers(
             flexible,
-            4,
             "DescribeTopicPartitionsResponsePartition.ReplicaNodes",
-            |reader| reader.i32("DescribeTopicPartitionsResponsePartition.ReplicaNodes"),
+            &mut self.replica_nodes,
+            i32::from_be_bytes,
         )?;
-        let isr_nodes = reader.array(
+        reader.numbers(
             flexible,
-            4,
             "DescribeTopicPartitionsResponsePartition.IsrNodes",
-            |reader| reader.i32("DescribeTopicPartitionsResponsePartition.IsrNodes"),
+            &mut self.isr_nodes,
+            i32::from_be_bytes,
         )?;
-        let eligible_leader_replicas = reader.nullable_array(
+        reader.nullable_numbers(
             flexible,
-            4,
             "DescribeTopicPartitionsResponsePartition.EligibleLeaderReplicas",
-            |reader| reader.i32("DescribeTopicPartitionsResponsePartition.EligibleLeaderReplicas"),
+            &mut self.eligible_leader_replicas,
+            i32::from_be_bytes,
         )?;
-        let last_known_elr = reader.nullable_array(
+        reader.nullable_numbers(
             flexible,
-            4,
             "DescribeTopicPartitionsResponsePartition.LastKnownElr",
-            |reader| reader.i32("DescribeTopicPartitionsResponsePartition.LastKnownElr"),
+            &mut self.last_known_elr,
+            i32::from_be_bytes,
         )?;
-        let offline_replicas = reader.array(
+        reader.numbers(
             flexible,
-            4,
             "DescribeTopicPartitionsResponsePartition.OfflineReplicas",
-            |reader| reader.i32("DescribeTopicPartitionsResponsePartition.OfflineReplicas"),
+            &mut self.offline_replicas,
+            i32::from_be_bytes,
         )?;
         reader.skip_tags("DescribeTopicPartitionsResponsePartition")?;
-        Ok(Self {
-            error_code,
-            partition_index,
-            leader_id,
-            leader_epoch,
-            replica_nodes,
-            isr_nodes,
-            eligible_leader_replicas,
-            last_known_elr,
-            offline_replicas,
-        })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i16(self.error_code);
-        out.i32(self.partition_index);
-        out.i32(self.leader_id);
-        out.i32(self.leader_epoch);
-        out.length(
+        let mut fixed = [0; 14];
+        fixed[0..2].copy_from_slice(&self.error_code.to_be_bytes());
+        fixed[2..6].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[6..10].copy_from_slice(&self.leader_id.to_be_bytes());
+        fixed[10..14].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        out.raw(&fixed);
+        out.numbers(
             flexible,
-            self.replica_nodes.len(),
+            &self.replica_nodes,
             "DescribeTopicPartitionsResponsePartition.ReplicaNodes",
+            i32::to_be_bytes,
         )?;
-        for element in &self.replica_nodes {
-            out.i32(*element);
-        }
-        out.length(
+        out.numbers(
             flexible,
-            self.isr_nodes.len(),
+            &self.isr_nodes,
             "DescribeTopicPartitionsResponsePartition.IsrNodes",
+            i32::to_be_bytes,
         )?;
-        for element in &self.isr_nodes {
-            out.i32(*element);
-        }
         match &self.eligible_leader_replicas {
             Some(elements) => {
-                out.length(
+                out.numbers(
                     flexible,
-                    elements.len(),
+                    elements,
                     "DescribeTopicPartitionsResponsePartition.EligibleLeaderReplicas",
+                    i32::to_be_bytes,
                 )?;
-                for element in elements {
-                    out.i32(*element);
-                }
             }
             None => out.null(flexible),
         }
         match &self.last_known_elr {
             Some(elements) => {
-                out.length(
+                out.numbers(
                     flexible,
-                    elements.len(),
+                    elements,
                     "DescribeTopicPartitionsResponsePartition.LastKnownElr",
+                    i32::to_be_bytes,
                 )?;
-                for element in elements {
-                    out.i32(*element);
-                }
             }
             None => out.null(flexible),
         }
-        out.length(
+        out.numbers(
             flexible,
-            self.offline_replicas.len(),
+            &self.offline_replicas,
             "DescribeTopicPartitionsResponsePartition.OfflineReplicas",
+            i32::to_be_bytes,
         )?;
-        for element in &self.offline_replicas {
-            out.i32(*element);
-        }
         out.varint(0);
         Ok(())
     }
@@ -330,12 +315,12 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_name = reader.string(flexible, "Cursor.TopicName")?;
-        let partition_index = reader.i32("Cursor.PartitionIndex")?;
+        reader.string(flexible, "Cursor.TopicName", &mut self.topic_name)?;
+        self.partition_index = reader.i32("Cursor.PartitionIndex")?;
         reader.skip_tags("Cursor")?;
-        Ok(Self { topic_name, partition_index })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -15,16 +15,19 @@ impl<'a> Message<'a> for DescribeTransactionsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let transactional_ids = reader.array(
+        reader.array(
             flexible,
             1,
             "DescribeTransactionsRequest.TransactionalIds",
-            |reader| reader.string(flexible, "DescribeTransactionsRequest.TransactionalIds"),
+            &mut self.transactional_ids,
+            |reader, element| {
+                reader.string(flexible, "DescribeTransactionsRequest.TransactionalIds", element)
+            },
         )?;
         reader.skip_tags("DescribeTransactionsRequest")?;
-        Ok(Self { transactional_ids })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

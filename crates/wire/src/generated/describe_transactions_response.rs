@@ -17,17 +17,18 @@ impl<'a> Message<'a> for DescribeTransactionsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("DescribeTransactionsResponse.ThrottleTimeMs")?;
-        let transaction_states = reader.array(
+        self.throttle_time_ms = reader.i32("DescribeTransactionsResponse.ThrottleTimeMs")?;
+        reader.array(
             flexible,
             28,
             "DescribeTransactionsResponse.TransactionStates",
-            |reader| TransactionState::read(reader, version),
+            &mut self.transaction_states,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("DescribeTransactionsResponse")?;
-        Ok(Self { throttle_time_ms, transaction_states })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -78,29 +79,28 @@ pub struct TransactionState<'a> {
 }
 
 impl<'a> TransactionState<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let error_code = reader.i16("TransactionState.ErrorCode")?;
-        let transactional_id = reader.string(flexible, "TransactionState.TransactionalId")?;
-        let transaction_state = reader.string(flexible, "TransactionState.TransactionState")?;
-        let transaction_timeout_ms = reader.i32("TransactionState.TransactionTimeoutMs")?;
-        let transaction_start_time_ms = reader.i64("TransactionState.TransactionStartTimeMs")?;
-        let producer_id = reader.i64("TransactionState.ProducerId")?;
-        let producer_epoch = reader.i16("TransactionState.ProducerEpoch")?;
-        let topics = reader.array(flexible, 3, "TransactionState.Topics", |reader| {
-            TopicData::read(reader, version)
-        })?;
+        self.error_code = reader.i16("TransactionState.ErrorCode")?;
+        reader.string(flexible, "TransactionState.TransactionalId", &mut self.transactional_id)?;
+        reader.string(
+            flexible,
+            "TransactionState.TransactionState",
+            &mut self.transaction_state,
+        )?;
+        self.transaction_timeout_ms = reader.i32("TransactionState.TransactionTimeoutMs")?;
+        self.transaction_start_time_ms = reader.i64("TransactionState.TransactionStartTimeMs")?;
+        self.producer_id = reader.i64("TransactionState.ProducerId")?;
+        self.producer_epoch = reader.i16("TransactionState.ProducerEpoch")?;
+        reader.array(
+            flexible,
+            3,
+            "TransactionState.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("TransactionState")?;
-        Ok(Self {
-            error_code,
-            transactional_id,
-            transaction_state,
-            transaction_timeout_ms,
-            transaction_start_time_ms,
-            producer_id,
-            producer_epoch,
-            topics,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -108,10 +108,12 @@ impl<'a> TransactionState<'a> {
         out.i16(self.error_code);
         out.string(flexible, self.transactional_id, "TransactionState.TransactionalId")?;
         out.string(flexible, self.transaction_state, "TransactionState.TransactionState")?;
-        out.i32(self.transaction_timeout_ms);
-        out.i64(self.transaction_start_time_ms);
-        out.i64(self.producer_id);
-        out.i16(self.producer_epoch);
+        let mut fixed = [0; 22];
+        fixed[0..4].copy_from_slice(&self.transaction_timeout_ms.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.transaction_start_time_ms.to_be_bytes());
+        fixed[12..20].copy_from_slice(&self.producer_id.to_be_bytes());
+        fixed[20..22].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.length(flexible, self.topics.len(), "TransactionState.Topics")?;
         for element in &self.topics {
             element.write(version, out)?;
@@ -143,23 +145,23 @@ pub struct TopicData<'a> {
 }
 
 impl<'a> TopicData<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic = reader.string(flexible, "TopicData.Topic")?;
-        let partitions = reader.array(flexible, 4, "TopicData.Partitions", |reader| {
-            reader.i32("TopicData.Partitions")
-        })?;
+        reader.string(flexible, "TopicData.Topic", &mut self.topic)?;
+        reader.numbers(
+            flexible,
+            "TopicData.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("TopicData")?;
-        Ok(Self { topic, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.topic, "TopicData.Topic")?;
-        out.length(flexible, self.partitions.len(), "TopicData.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TopicData.Partitions", i32::to_be_bytes)?;
         out.varint(0);
         Ok(())
     }

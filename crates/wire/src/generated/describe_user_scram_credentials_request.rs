@@ -21,16 +21,17 @@ impl<'a> Message<'a> for DescribeUserScramCredentialsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let users = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             2,
             "DescribeUserScramCredentialsRequest.Users",
-            |reader| UserName::read(reader, version),
+            &mut self.users,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("DescribeUserScramCredentialsRequest")?;
-        Ok(Self { users })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -72,11 +73,11 @@ pub struct UserName<'a> {
 }
 
 impl<'a> UserName<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "UserName.Name")?;
+        reader.string(flexible, "UserName.Name", &mut self.name)?;
         reader.skip_tags("UserName")?;
-        Ok(Self { name })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

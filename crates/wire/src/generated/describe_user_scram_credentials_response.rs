@@ -27,26 +27,33 @@ impl<'a> Message<'a> for DescribeUserScramCredentialsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("DescribeUserScramCredentialsResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("DescribeUserScramCredentialsResponse.ErrorCode")?;
-        let error_message = reader
-            .nullable_string(flexible, "DescribeUserScramCredentialsResponse.ErrorMessage")?;
-        let results = reader.array(
+        self.throttle_time_ms =
+            reader.i32("DescribeUserScramCredentialsResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("DescribeUserScramCredentialsResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DescribeUserScramCredentialsResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.array(
             flexible,
             6,
             "DescribeUserScramCredentialsResponse.Results",
-            |reader| DescribeUserScramCredentialsResult::read(reader, version),
+            &mut self.results,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("DescribeUserScramCredentialsResponse")?;
-        Ok(Self { throttle_time_ms, error_code, error_message, results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(
             flexible,
             self.error_message,
@@ -92,20 +99,24 @@ impl Default for DescribeUserScramCredentialsResult<'_> {
 }
 
 impl<'a> DescribeUserScramCredentialsResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let user = reader.string(flexible, "DescribeUserScramCredentialsResult.User")?;
-        let error_code = reader.i16("DescribeUserScramCredentialsResult.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "DescribeUserScramCredentialsResult.ErrorMessage")?;
-        let credential_infos = reader.array(
+        reader.string(flexible, "DescribeUserScramCredentialsResult.User", &mut self.user)?;
+        self.error_code = reader.i16("DescribeUserScramCredentialsResult.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "DescribeUserScramCredentialsResult.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.array(
             flexible,
             6,
             "DescribeUserScramCredentialsResult.CredentialInfos",
-            |reader| CredentialInfo::read(reader, version),
+            &mut self.credential_infos,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("DescribeUserScramCredentialsResult")?;
-        Ok(Self { user, error_code, error_message, credential_infos })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -152,16 +163,18 @@ pub struct CredentialInfo {
 }
 
 impl CredentialInfo {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let mechanism = reader.i8("CredentialInfo.Mechanism")?;
-        let iterations = reader.i32("CredentialInfo.Iterations")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.mechanism = reader.i8("CredentialInfo.Mechanism")?;
+        self.iterations = reader.i32("CredentialInfo.Iterations")?;
         reader.skip_tags("CredentialInfo")?;
-        Ok(Self { mechanism, iterations })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i8(self.mechanism);
-        out.i32(self.iterations);
+        let mut fixed = [0; 5];
+        fixed[0..1].copy_from_slice(&self.mechanism.to_be_bytes());
+        fixed[1..5].copy_from_slice(&self.iterations.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

@@ -25,21 +25,23 @@ impl<'a> Message<'a> for ElectLeadersRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let election_type =
-            if version >= 1 { reader.i8("ElectLeadersRequest.ElectionType")? } else { 0 };
-        let topic_partitions = reader.nullable_array(
+        if version >= 1 {
+            self.election_type = reader.i8("ElectLeadersRequest.ElectionType")?;
+        }
+        reader.nullable_array(
             flexible,
             3,
             "ElectLeadersRequest.TopicPartitions",
-            |reader| TopicPartitions::read(reader, version),
+            &mut self.topic_partitions,
+            |reader, element| element.read(reader, version),
         )?;
-        let timeout_ms = reader.i32("ElectLeadersRequest.TimeoutMs")?;
+        self.timeout_ms = reader.i32("ElectLeadersRequest.TimeoutMs")?;
         if flexible {
             reader.skip_tags("ElectLeadersRequest")?;
         }
-        Ok(Self { election_type, topic_partitions, timeout_ms })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -97,25 +99,25 @@ pub struct TopicPartitions<'a> {
 }
 
 impl<'a> TopicPartitions<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let topic = reader.string(flexible, "TopicPartitions.Topic")?;
-        let partitions = reader.array(flexible, 4, "TopicPartitions.Partitions", |reader| {
-            reader.i32("TopicPartitions.Partitions")
-        })?;
+        reader.string(flexible, "TopicPartitions.Topic", &mut self.topic)?;
+        reader.numbers(
+            flexible,
+            "TopicPartitions.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         if flexible {
             reader.skip_tags("TopicPartitions")?;
         }
-        Ok(Self { topic, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
         out.string(flexible, self.topic, "TopicPartitions.Topic")?;
-        out.length(flexible, self.partitions.len(), "TopicPartitions.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TopicPartitions.Partitions", i32::to_be_bytes)?;
         if flexible {
             out.varint(0);
         }

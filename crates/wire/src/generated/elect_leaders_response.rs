@@ -19,19 +19,23 @@ impl<'a> Message<'a> for ElectLeadersResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let throttle_time_ms = reader.i32("ElectLeadersResponse.ThrottleTimeMs")?;
-        let error_code =
-            if version >= 1 { reader.i16("ElectLeadersResponse.ErrorCode")? } else { 0 };
-        let replica_election_results =
-            reader.array(flexible, 3, "ElectLeadersResponse.ReplicaElectionResults", |reader| {
-                ReplicaElectionResult::read(reader, version)
-            })?;
+        self.throttle_time_ms = reader.i32("ElectLeadersResponse.ThrottleTimeMs")?;
+        if version >= 1 {
+            self.error_code = reader.i16("ElectLeadersResponse.ErrorCode")?;
+        }
+        reader.array(
+            flexible,
+            3,
+            "ElectLeadersResponse.ReplicaElectionResults",
+            &mut self.replica_election_results,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("ElectLeadersResponse")?;
         }
-        Ok(Self { throttle_time_ms, error_code, replica_election_results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -83,17 +87,20 @@ pub struct ReplicaElectionResult<'a> {
 }
 
 impl<'a> ReplicaElectionResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let topic = reader.string(flexible, "ReplicaElectionResult.Topic")?;
-        let partition_result =
-            reader.array(flexible, 8, "ReplicaElectionResult.PartitionResult", |reader| {
-                PartitionResult::read(reader, version)
-            })?;
+        reader.string(flexible, "ReplicaElectionResult.Topic", &mut self.topic)?;
+        reader.array(
+            flexible,
+            8,
+            "ReplicaElectionResult.PartitionResult",
+            &mut self.partition_result,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("ReplicaElectionResult")?;
         }
-        Ok(Self { topic, partition_result })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -142,21 +149,27 @@ impl Default for PartitionResult<'_> {
 }
 
 impl<'a> PartitionResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let partition_id = reader.i32("PartitionResult.PartitionId")?;
-        let error_code = reader.i16("PartitionResult.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "PartitionResult.ErrorMessage")?;
+        self.partition_id = reader.i32("PartitionResult.PartitionId")?;
+        self.error_code = reader.i16("PartitionResult.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "PartitionResult.ErrorMessage",
+            &mut self.error_message,
+        )?;
         if flexible {
             reader.skip_tags("PartitionResult")?;
         }
-        Ok(Self { partition_id, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
-        out.i32(self.partition_id);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_id.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "PartitionResult.ErrorMessage")?;
         if flexible {
             out.varint(0);

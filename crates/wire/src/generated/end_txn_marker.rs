@@ -15,9 +15,9 @@ impl<'a> Message<'a> for EndTxnMarker {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
-        let coordinator_epoch = reader.i32("EndTxnMarker.CoordinatorEpoch")?;
-        Ok(Self { coordinator_epoch })
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
+        self.coordinator_epoch = reader.i32("EndTxnMarker.CoordinatorEpoch")?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

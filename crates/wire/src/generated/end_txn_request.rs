@@ -21,23 +21,25 @@ impl<'a> Message<'a> for EndTxnRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 5);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let transactional_id = reader.string(flexible, "EndTxnRequest.TransactionalId")?;
-        let producer_id = reader.i64("EndTxnRequest.ProducerId")?;
-        let producer_epoch = reader.i16("EndTxnRequest.ProducerEpoch")?;
-        let committed = reader.bool("EndTxnRequest.Committed")?;
+        reader.string(flexible, "EndTxnRequest.TransactionalId", &mut self.transactional_id)?;
+        self.producer_id = reader.i64("EndTxnRequest.ProducerId")?;
+        self.producer_epoch = reader.i16("EndTxnRequest.ProducerEpoch")?;
+        self.committed = reader.bool("EndTxnRequest.Committed")?;
         if flexible {
             reader.skip_tags("EndTxnRequest")?;
         }
-        Ok(Self { transactional_id, producer_id, producer_epoch, committed })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 3;
         out.string(flexible, self.transactional_id, "EndTxnRequest.TransactionalId")?;
-        out.i64(self.producer_id);
-        out.i16(self.producer_epoch);
+        let mut fixed = [0; 10];
+        fixed[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        fixed[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.bool(self.committed);
         if flexible {
             out.varint(0);

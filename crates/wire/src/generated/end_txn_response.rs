@@ -27,23 +27,28 @@ impl<'a> Message<'a> for EndTxnResponse {
     const VERSIONS: Versions = Versions::new(0, 5);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let throttle_time_ms = reader.i32("EndTxnResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("EndTxnResponse.ErrorCode")?;
-        let producer_id = if version >= 5 { reader.i64("EndTxnResponse.ProducerId")? } else { -1 };
-        let producer_epoch =
-            if version >= 5 { reader.i16("EndTxnResponse.ProducerEpoch")? } else { -1 };
+        self.throttle_time_ms = reader.i32("EndTxnResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("EndTxnResponse.ErrorCode")?;
+        if version >= 5 {
+            self.producer_id = reader.i64("EndTxnResponse.ProducerId")?;
+        }
+        if version >= 5 {
+            self.producer_epoch = reader.i16("EndTxnResponse.ProducerEpoch")?;
+        }
         if flexible {
             reader.skip_tags("EndTxnResponse")?;
         }
-        Ok(Self { throttle_time_ms, error_code, producer_id, producer_epoch })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 3;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         if version >= 5 {
             out.i64(self.producer_id);
         }

@@ -17,15 +17,15 @@ impl<'a> Message<'a> for ExpireDelegationTokenRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let hmac = reader.bytes(flexible, "ExpireDelegationTokenRequest.Hmac")?;
-        let expiry_time_period_ms =
+        reader.bytes(flexible, "ExpireDelegationTokenRequest.Hmac", &mut self.hmac)?;
+        self.expiry_time_period_ms =
             reader.i64("ExpireDelegationTokenRequest.ExpiryTimePeriodMs")?;
         if flexible {
             reader.skip_tags("ExpireDelegationTokenRequest")?;
         }
-        Ok(Self { hmac, expiry_time_period_ms })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

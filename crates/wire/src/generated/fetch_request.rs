@@ -58,56 +58,51 @@ impl<'a> Message<'a> for FetchRequest<'a> {
     const VERSIONS: Versions = Versions::new(4, 18);
     const FLEXIBLE: i16 = 12;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 12;
-        let replica_id = if version <= 14 { reader.i32("FetchRequest.ReplicaId")? } else { -1 };
-        let max_wait_ms = reader.i32("FetchRequest.MaxWaitMs")?;
-        let min_bytes = reader.i32("FetchRequest.MinBytes")?;
-        let max_bytes = reader.i32("FetchRequest.MaxBytes")?;
-        let isolation_level = reader.i8("FetchRequest.IsolationLevel")?;
-        let session_id = if version >= 7 { reader.i32("FetchRequest.SessionId")? } else { 0 };
-        let session_epoch =
-            if version >= 7 { reader.i32("FetchRequest.SessionEpoch")? } else { -1 };
-        let topics = reader.array(flexible, 3, "FetchRequest.Topics", |reader| {
-            FetchTopic::read(reader, version)
+        if version <= 14 {
+            self.replica_id = reader.i32("FetchRequest.ReplicaId")?;
+        }
+        self.max_wait_ms = reader.i32("FetchRequest.MaxWaitMs")?;
+        self.min_bytes = reader.i32("FetchRequest.MinBytes")?;
+        self.max_bytes = reader.i32("FetchRequest.MaxBytes")?;
+        self.isolation_level = reader.i8("FetchRequest.IsolationLevel")?;
+        if version >= 7 {
+            self.session_id = reader.i32("FetchRequest.SessionId")?;
+        }
+        if version >= 7 {
+            self.session_epoch = reader.i32("FetchRequest.SessionEpoch")?;
+        }
+        reader.array(flexible, 3, "FetchRequest.Topics", &mut self.topics, |reader, element| {
+            element.read(reader, version)
         })?;
-        let forgotten_topics_data = if version >= 7 {
-            reader.array(flexible, 3, "FetchRequest.ForgottenTopicsData", |reader| {
-                ForgottenTopic::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
-        let rack_id =
-            if version >= 11 { reader.string(flexible, "FetchRequest.RackId")? } else { "" };
-        let mut cluster_id: Option<&'a str> = None;
-        let mut replica_state: ReplicaState = Default::default();
+        if version >= 7 {
+            reader.array(
+                flexible,
+                3,
+                "FetchRequest.ForgottenTopicsData",
+                &mut self.forgotten_topics_data,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
+        if version >= 11 {
+            reader.string(flexible, "FetchRequest.RackId", &mut self.rack_id)?;
+        }
         if flexible {
             reader.tags("FetchRequest", |reader, tag| {
                 match tag {
-                    0 if version >= 12 => {
-                        cluster_id = reader.nullable_string(flexible, "FetchRequest.ClusterId")?
-                    }
-                    1 if version >= 15 => replica_state = ReplicaState::read(reader, version)?,
+                    0 if version >= 12 => reader.nullable_string(
+                        flexible,
+                        "FetchRequest.ClusterId",
+                        &mut self.cluster_id,
+                    )?,
+                    1 if version >= 15 => self.replica_state.read(reader, version)?,
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
         }
-        Ok(Self {
-            cluster_id,
-            replica_id,
-            replica_state,
-            max_wait_ms,
-            min_bytes,
-            max_bytes,
-            isolation_level,
-            session_id,
-            session_epoch,
-            topics,
-            forgotten_topics_data,
-            rack_id,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -117,10 +112,12 @@ impl<'a> Message<'a> for FetchRequest<'a> {
         } else if self.replica_id != -1 {
             return Err(EncodeError::absent("FetchRequest.ReplicaId", version));
         }
-        out.i32(self.max_wait_ms);
-        out.i32(self.min_bytes);
-        out.i32(self.max_bytes);
-        out.i8(self.isolation_level);
+        let mut fixed = [0; 13];
+        fixed[0..4].copy_from_slice(&self.max_wait_ms.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.min_bytes.to_be_bytes());
+        fixed[8..12].copy_from_slice(&self.max_bytes.to_be_bytes());
+        fixed[12..13].copy_from_slice(&self.isolation_level.to_be_bytes());
+        out.raw(&fixed);
         if version >= 7 {
             out.i32(self.session_id);
         }
@@ -225,16 +222,18 @@ impl Default for ReplicaState {
 }
 
 impl ReplicaState {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let replica_id = reader.i32("ReplicaState.ReplicaId")?;
-        let replica_epoch = reader.i64("ReplicaState.ReplicaEpoch")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.replica_id = reader.i32("ReplicaState.ReplicaId")?;
+        self.replica_epoch = reader.i64("ReplicaState.ReplicaEpoch")?;
         reader.skip_tags("ReplicaState")?;
-        Ok(Self { replica_id, replica_epoch })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.replica_id);
-        out.i64(self.replica_epoch);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.replica_id.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.replica_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }
@@ -256,17 +255,25 @@ pub struct FetchTopic<'a> {
 }
 
 impl<'a> FetchTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 12;
-        let topic = if version <= 12 { reader.string(flexible, "FetchTopic.Topic")? } else { "" };
-        let topic_id = if version >= 13 { reader.uuid("FetchTopic.TopicId")? } else { Uuid::ZERO };
-        let partitions = reader.array(flexible, 16, "FetchTopic.Partitions", |reader| {
-            FetchPartition::read(reader, version)
-        })?;
+        if version <= 12 {
+            reader.string(flexible, "FetchTopic.Topic", &mut self.topic)?;
+        }
+        if version >= 13 {
+            self.topic_id = reader.uuid("FetchTopic.TopicId")?;
+        }
+        reader.array(
+            flexible,
+            16,
+            "FetchTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("FetchTopic")?;
         }
-        Ok(Self { topic, topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -344,43 +351,36 @@ impl Default for FetchPartition {
 }
 
 impl FetchPartition {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 12;
-        let partition = reader.i32("FetchPartition.Partition")?;
-        let current_leader_epoch =
-            if version >= 9 { reader.i32("FetchPartition.CurrentLeaderEpoch")? } else { -1 };
-        let fetch_offset = reader.i64("FetchPartition.FetchOffset")?;
-        let last_fetched_epoch =
-            if version >= 12 { reader.i32("FetchPartition.LastFetchedEpoch")? } else { -1 };
-        let log_start_offset =
-            if version >= 5 { reader.i64("FetchPartition.LogStartOffset")? } else { -1 };
-        let partition_max_bytes = reader.i32("FetchPartition.PartitionMaxBytes")?;
-        let mut replica_directory_id: Uuid = Uuid::ZERO;
-        let mut high_watermark: i64 = 9223372036854775807;
+        self.partition = reader.i32("FetchPartition.Partition")?;
+        if version >= 9 {
+            self.current_leader_epoch = reader.i32("FetchPartition.CurrentLeaderEpoch")?;
+        }
+        self.fetch_offset = reader.i64("FetchPartition.FetchOffset")?;
+        if version >= 12 {
+            self.last_fetched_epoch = reader.i32("FetchPartition.LastFetchedEpoch")?;
+        }
+        if version >= 5 {
+            self.log_start_offset = reader.i64("FetchPartition.LogStartOffset")?;
+        }
+        self.partition_max_bytes = reader.i32("FetchPartition.PartitionMaxBytes")?;
         if flexible {
             reader.tags("FetchPartition", |reader, tag| {
                 match tag {
                     0 if version >= 17 => {
-                        replica_directory_id = reader.uuid("FetchPartition.ReplicaDirectoryId")?
+                        self.replica_directory_id =
+                            reader.uuid("FetchPartition.ReplicaDirectoryId")?
                     }
                     1 if version >= 18 => {
-                        high_watermark = reader.i64("FetchPartition.HighWatermark")?
+                        self.high_watermark = reader.i64("FetchPartition.HighWatermark")?
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
         }
-        Ok(Self {
-            partition,
-            current_leader_epoch,
-            fetch_offset,
-            last_fetched_epoch,
-            log_start_offset,
-            partition_max_bytes,
-            replica_directory_id,
-            high_watermark,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -453,19 +453,24 @@ pub struct ForgottenTopic<'a> {
 }
 
 impl<'a> ForgottenTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 12;
-        let topic =
-            if version <= 12 { reader.string(flexible, "ForgottenTopic.Topic")? } else { "" };
-        let topic_id =
-            if version >= 13 { reader.uuid("ForgottenTopic.TopicId")? } else { Uuid::ZERO };
-        let partitions = reader.array(flexible, 4, "ForgottenTopic.Partitions", |reader| {
-            reader.i32("ForgottenTopic.Partitions")
-        })?;
+        if version <= 12 {
+            reader.string(flexible, "ForgottenTopic.Topic", &mut self.topic)?;
+        }
+        if version >= 13 {
+            self.topic_id = reader.uuid("ForgottenTopic.TopicId")?;
+        }
+        reader.numbers(
+            flexible,
+            "ForgottenTopic.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         if flexible {
             reader.skip_tags("ForgottenTopic")?;
         }
-        Ok(Self { topic, topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -476,10 +481,7 @@ impl<'a> ForgottenTopic<'a> {
         if version >= 13 {
             out.uuid(self.topic_id);
         }
-        out.length(flexible, self.partitions.len(), "ForgottenTopic.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "ForgottenTopic.Partitions", i32::to_be_bytes)?;
         if flexible {
             out.varint(0);
         }

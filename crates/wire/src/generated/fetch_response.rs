@@ -23,30 +23,38 @@ impl<'a> Message<'a> for FetchResponse<'a> {
     const VERSIONS: Versions = Versions::new(4, 18);
     const FLEXIBLE: i16 = 12;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 12;
-        let throttle_time_ms = reader.i32("FetchResponse.ThrottleTimeMs")?;
-        let error_code = if version >= 7 { reader.i16("FetchResponse.ErrorCode")? } else { 0 };
-        let session_id = if version >= 7 { reader.i32("FetchResponse.SessionId")? } else { 0 };
-        let responses = reader.array(flexible, 3, "FetchResponse.Responses", |reader| {
-            FetchableTopicResponse::read(reader, version)
-        })?;
-        let mut node_endpoints: Vec<NodeEndpoint<'a>> = Vec::new();
+        self.throttle_time_ms = reader.i32("FetchResponse.ThrottleTimeMs")?;
+        if version >= 7 {
+            self.error_code = reader.i16("FetchResponse.ErrorCode")?;
+        }
+        if version >= 7 {
+            self.session_id = reader.i32("FetchResponse.SessionId")?;
+        }
+        reader.array(
+            flexible,
+            3,
+            "FetchResponse.Responses",
+            &mut self.responses,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.tags("FetchResponse", |reader, tag| {
                 match tag {
-                    0 if version >= 16 => {
-                        node_endpoints =
-                            reader.array(flexible, 11, "FetchResponse.NodeEndpoints", |reader| {
-                                NodeEndpoint::read(reader, version)
-                            })?
-                    }
+                    0 if version >= 16 => reader.array(
+                        flexible,
+                        11,
+                        "FetchResponse.NodeEndpoints",
+                        &mut self.node_endpoints,
+                        |reader, element| element.read(reader, version),
+                    )?,
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
         }
-        Ok(Self { throttle_time_ms, error_code, session_id, responses, node_endpoints })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -129,23 +137,25 @@ pub struct FetchableTopicResponse<'a> {
 }
 
 impl<'a> FetchableTopicResponse<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 12;
-        let topic = if version <= 12 {
-            reader.string(flexible, "FetchableTopicResponse.Topic")?
-        } else {
-            ""
-        };
-        let topic_id =
-            if version >= 13 { reader.uuid("FetchableTopicResponse.TopicId")? } else { Uuid::ZERO };
-        let partitions =
-            reader.array(flexible, 30, "FetchableTopicResponse.Partitions", |reader| {
-                PartitionData::read(reader, version)
-            })?;
+        if version <= 12 {
+            reader.string(flexible, "FetchableTopicResponse.Topic", &mut self.topic)?;
+        }
+        if version >= 13 {
+            self.topic_id = reader.uuid("FetchableTopicResponse.TopicId")?;
+        }
+        reader.array(
+            flexible,
+            30,
+            "FetchableTopicResponse.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("FetchableTopicResponse")?;
         }
-        Ok(Self { topic, topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -232,56 +242,48 @@ impl Default for PartitionData<'_> {
 }
 
 impl<'a> PartitionData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 12;
-        let partition_index = reader.i32("PartitionData.PartitionIndex")?;
-        let error_code = reader.i16("PartitionData.ErrorCode")?;
-        let high_watermark = reader.i64("PartitionData.HighWatermark")?;
-        let last_stable_offset = reader.i64("PartitionData.LastStableOffset")?;
-        let log_start_offset =
-            if version >= 5 { reader.i64("PartitionData.LogStartOffset")? } else { -1 };
-        let aborted_transactions =
-            reader.nullable_array(flexible, 16, "PartitionData.AbortedTransactions", |reader| {
-                AbortedTransaction::read(reader, version)
-            })?;
-        let preferred_read_replica =
-            if version >= 11 { reader.i32("PartitionData.PreferredReadReplica")? } else { -1 };
-        let records = reader.nullable_records(flexible, "PartitionData.Records")?;
-        let mut diverging_epoch: EpochEndOffset = Default::default();
-        let mut current_leader: LeaderIdAndEpoch = Default::default();
-        let mut snapshot_id: SnapshotId = Default::default();
+        self.partition_index = reader.i32("PartitionData.PartitionIndex")?;
+        self.error_code = reader.i16("PartitionData.ErrorCode")?;
+        self.high_watermark = reader.i64("PartitionData.HighWatermark")?;
+        self.last_stable_offset = reader.i64("PartitionData.LastStableOffset")?;
+        if version >= 5 {
+            self.log_start_offset = reader.i64("PartitionData.LogStartOffset")?;
+        }
+        reader.nullable_array(
+            flexible,
+            16,
+            "PartitionData.AbortedTransactions",
+            &mut self.aborted_transactions,
+            |reader, element| element.read(reader, version),
+        )?;
+        if version >= 11 {
+            self.preferred_read_replica = reader.i32("PartitionData.PreferredReadReplica")?;
+        }
+        reader.nullable_records(flexible, "PartitionData.Records", &mut self.records)?;
         if flexible {
             reader.tags("PartitionData", |reader, tag| {
                 match tag {
-                    0 if version >= 12 => diverging_epoch = EpochEndOffset::read(reader, version)?,
-                    1 if version >= 12 => current_leader = LeaderIdAndEpoch::read(reader, version)?,
-                    2 if version >= 12 => snapshot_id = SnapshotId::read(reader, version)?,
+                    0 if version >= 12 => self.diverging_epoch.read(reader, version)?,
+                    1 if version >= 12 => self.current_leader.read(reader, version)?,
+                    2 if version >= 12 => self.snapshot_id.read(reader, version)?,
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
         }
-        Ok(Self {
-            partition_index,
-            error_code,
-            high_watermark,
-            last_stable_offset,
-            log_start_offset,
-            diverging_epoch,
-            current_leader,
-            snapshot_id,
-            aborted_transactions,
-            preferred_read_replica,
-            records,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 12;
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
-        out.i64(self.high_watermark);
-        out.i64(self.last_stable_offset);
+        let mut fixed = [0; 22];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        fixed[6..14].copy_from_slice(&self.high_watermark.to_be_bytes());
+        fixed[14..22].copy_from_slice(&self.last_stable_offset.to_be_bytes());
+        out.raw(&fixed);
         if version >= 5 {
             out.i64(self.log_start_offset);
         }
@@ -377,16 +379,18 @@ impl Default for EpochEndOffset {
 }
 
 impl EpochEndOffset {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let epoch = reader.i32("EpochEndOffset.Epoch")?;
-        let end_offset = reader.i64("EpochEndOffset.EndOffset")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.epoch = reader.i32("EpochEndOffset.Epoch")?;
+        self.end_offset = reader.i64("EpochEndOffset.EndOffset")?;
         reader.skip_tags("EpochEndOffset")?;
-        Ok(Self { epoch, end_offset })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.epoch);
-        out.i64(self.end_offset);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.epoch.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.end_offset.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }
@@ -412,16 +416,18 @@ impl Default for LeaderIdAndEpoch {
 }
 
 impl LeaderIdAndEpoch {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let leader_id = reader.i32("LeaderIdAndEpoch.LeaderId")?;
-        let leader_epoch = reader.i32("LeaderIdAndEpoch.LeaderEpoch")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.leader_id = reader.i32("LeaderIdAndEpoch.LeaderId")?;
+        self.leader_epoch = reader.i32("LeaderIdAndEpoch.LeaderEpoch")?;
         reader.skip_tags("LeaderIdAndEpoch")?;
-        Ok(Self { leader_id, leader_epoch })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.leader_id);
-        out.i32(self.leader_epoch);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }
@@ -447,16 +453,18 @@ impl Default for SnapshotId {
 }
 
 impl SnapshotId {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let end_offset = reader.i64("SnapshotId.EndOffset")?;
-        let epoch = reader.i32("SnapshotId.Epoch")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.end_offset = reader.i64("SnapshotId.EndOffset")?;
+        self.epoch = reader.i32("SnapshotId.Epoch")?;
         reader.skip_tags("SnapshotId")?;
-        Ok(Self { end_offset, epoch })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i64(self.end_offset);
-        out.i32(self.epoch);
+        let mut fixed = [0; 12];
+        fixed[0..8].copy_from_slice(&self.end_offset.to_be_bytes());
+        fixed[8..12].copy_from_slice(&self.epoch.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }
@@ -476,20 +484,22 @@ pub struct AbortedTransaction {
 }
 
 impl AbortedTransaction {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 12;
-        let producer_id = reader.i64("AbortedTransaction.ProducerId")?;
-        let first_offset = reader.i64("AbortedTransaction.FirstOffset")?;
+        self.producer_id = reader.i64("AbortedTransaction.ProducerId")?;
+        self.first_offset = reader.i64("AbortedTransaction.FirstOffset")?;
         if flexible {
             reader.skip_tags("AbortedTransaction")?;
         }
-        Ok(Self { producer_id, first_offset })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 12;
-        out.i64(self.producer_id);
-        out.i64(self.first_offset);
+        let mut fixed = [0; 16];
+        fixed[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.first_offset.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }
@@ -520,14 +530,14 @@ pub struct NodeEndpoint<'a> {
 }
 
 impl<'a> NodeEndpoint<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let node_id = reader.i32("NodeEndpoint.NodeId")?;
-        let host = reader.string(flexible, "NodeEndpoint.Host")?;
-        let port = reader.i32("NodeEndpoint.Port")?;
-        let rack = reader.nullable_string(flexible, "NodeEndpoint.Rack")?;
+        self.node_id = reader.i32("NodeEndpoint.NodeId")?;
+        reader.string(flexible, "NodeEndpoint.Host", &mut self.host)?;
+        self.port = reader.i32("NodeEndpoint.Port")?;
+        reader.nullable_string(flexible, "NodeEndpoint.Rack", &mut self.rack)?;
         reader.skip_tags("NodeEndpoint")?;
-        Ok(Self { node_id, host, port, rack })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -19,22 +19,29 @@ impl<'a> Message<'a> for FindCoordinatorRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 6);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let key =
-            if version <= 3 { reader.string(flexible, "FindCoordinatorRequest.Key")? } else { "" };
-        let key_type = if version >= 1 { reader.i8("FindCoordinatorRequest.KeyType")? } else { 0 };
-        let coordinator_keys = if version >= 4 {
-            reader.array(flexible, 1, "FindCoordinatorRequest.CoordinatorKeys", |reader| {
-                reader.string(flexible, "FindCoordinatorRequest.CoordinatorKeys")
-            })?
-        } else {
-            Vec::new()
-        };
+        if version <= 3 {
+            reader.string(flexible, "FindCoordinatorRequest.Key", &mut self.key)?;
+        }
+        if version >= 1 {
+            self.key_type = reader.i8("FindCoordinatorRequest.KeyType")?;
+        }
+        if version >= 4 {
+            reader.array(
+                flexible,
+                1,
+                "FindCoordinatorRequest.CoordinatorKeys",
+                &mut self.coordinator_keys,
+                |reader, element| {
+                    reader.string(flexible, "FindCoordinatorRequest.CoordinatorKeys", element)
+                },
+            )?;
+        }
         if flexible {
             reader.skip_tags("FindCoordinatorRequest")?;
         }
-        Ok(Self { key, key_type, coordinator_keys })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -41,35 +41,43 @@ impl<'a> Message<'a> for FindCoordinatorResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 6);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let throttle_time_ms =
-            if version >= 1 { reader.i32("FindCoordinatorResponse.ThrottleTimeMs")? } else { 0 };
-        let error_code =
-            if version <= 3 { reader.i16("FindCoordinatorResponse.ErrorCode")? } else { 0 };
-        let error_message = if (1..=3).contains(&version) {
-            reader.nullable_string(flexible, "FindCoordinatorResponse.ErrorMessage")?
-        } else {
-            Some("")
-        };
-        let node_id = if version <= 3 { reader.i32("FindCoordinatorResponse.NodeId")? } else { 0 };
-        let host = if version <= 3 {
-            reader.string(flexible, "FindCoordinatorResponse.Host")?
-        } else {
-            ""
-        };
-        let port = if version <= 3 { reader.i32("FindCoordinatorResponse.Port")? } else { 0 };
-        let coordinators = if version >= 4 {
-            reader.array(flexible, 14, "FindCoordinatorResponse.Coordinators", |reader| {
-                Coordinator::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
+        if version >= 1 {
+            self.throttle_time_ms = reader.i32("FindCoordinatorResponse.ThrottleTimeMs")?;
+        }
+        if version <= 3 {
+            self.error_code = reader.i16("FindCoordinatorResponse.ErrorCode")?;
+        }
+        if (1..=3).contains(&version) {
+            reader.nullable_string(
+                flexible,
+                "FindCoordinatorResponse.ErrorMessage",
+                &mut self.error_message,
+            )?;
+        }
+        if version <= 3 {
+            self.node_id = reader.i32("FindCoordinatorResponse.NodeId")?;
+        }
+        if version <= 3 {
+            reader.string(flexible, "FindCoordinatorResponse.Host", &mut self.host)?;
+        }
+        if version <= 3 {
+            self.port = reader.i32("FindCoordinatorResponse.Port")?;
+        }
+        if version >= 4 {
+            reader.array(
+                flexible,
+                14,
+                "FindCoordinatorResponse.Coordinators",
+                &mut self.coordinators,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
         if flexible {
             reader.skip_tags("FindCoordinatorResponse")?;
         }
-        Ok(Self { throttle_time_ms, error_code, error_message, node_id, host, port, coordinators })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -176,16 +184,16 @@ impl Default for Coordinator<'_> {
 }
 
 impl<'a> Coordinator<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let key = reader.string(flexible, "Coordinator.Key")?;
-        let node_id = reader.i32("Coordinator.NodeId")?;
-        let host = reader.string(flexible, "Coordinator.Host")?;
-        let port = reader.i32("Coordinator.Port")?;
-        let error_code = reader.i16("Coordinator.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "Coordinator.ErrorMessage")?;
+        reader.string(flexible, "Coordinator.Key", &mut self.key)?;
+        self.node_id = reader.i32("Coordinator.NodeId")?;
+        reader.string(flexible, "Coordinator.Host", &mut self.host)?;
+        self.port = reader.i32("Coordinator.Port")?;
+        self.error_code = reader.i16("Coordinator.ErrorCode")?;
+        reader.nullable_string(flexible, "Coordinator.ErrorMessage", &mut self.error_message)?;
         reader.skip_tags("Coordinator")?;
-        Ok(Self { key, node_id, host, port, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -193,8 +201,10 @@ impl<'a> Coordinator<'a> {
         out.string(flexible, self.key, "Coordinator.Key")?;
         out.i32(self.node_id);
         out.string(flexible, self.host, "Coordinator.Host")?;
-        out.i32(self.port);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.port.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "Coordinator.ErrorMessage")?;
         out.varint(0);
         Ok(())

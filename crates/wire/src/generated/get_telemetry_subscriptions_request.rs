@@ -15,11 +15,11 @@ impl<'a> Message<'a> for GetTelemetrySubscriptionsRequest {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
-        let client_instance_id =
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
+        self.client_instance_id =
             reader.uuid("GetTelemetrySubscriptionsRequest.ClientInstanceId")?;
         reader.skip_tags("GetTelemetrySubscriptionsRequest")?;
-        Ok(Self { client_instance_id })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -31,60 +31,59 @@ impl<'a> Message<'a> for GetTelemetrySubscriptionsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("GetTelemetrySubscriptionsResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("GetTelemetrySubscriptionsResponse.ErrorCode")?;
-        let client_instance_id =
+        self.throttle_time_ms = reader.i32("GetTelemetrySubscriptionsResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("GetTelemetrySubscriptionsResponse.ErrorCode")?;
+        self.client_instance_id =
             reader.uuid("GetTelemetrySubscriptionsResponse.ClientInstanceId")?;
-        let subscription_id = reader.i32("GetTelemetrySubscriptionsResponse.SubscriptionId")?;
-        let accepted_compression_types = reader.array(
+        self.subscription_id = reader.i32("GetTelemetrySubscriptionsResponse.SubscriptionId")?;
+        reader.numbers(
             flexible,
-            1,
             "GetTelemetrySubscriptionsResponse.AcceptedCompressionTypes",
-            |reader| reader.i8("GetTelemetrySubscriptionsResponse.AcceptedCompressionTypes"),
+            &mut self.accepted_compression_types,
+            i8::from_be_bytes,
         )?;
-        let push_interval_ms = reader.i32("GetTelemetrySubscriptionsResponse.PushIntervalMs")?;
-        let telemetry_max_bytes =
+        self.push_interval_ms = reader.i32("GetTelemetrySubscriptionsResponse.PushIntervalMs")?;
+        self.telemetry_max_bytes =
             reader.i32("GetTelemetrySubscriptionsResponse.TelemetryMaxBytes")?;
-        let delta_temporality =
+        self.delta_temporality =
             reader.bool("GetTelemetrySubscriptionsResponse.DeltaTemporality")?;
-        let requested_metrics = reader.array(
+        reader.array(
             flexible,
             1,
             "GetTelemetrySubscriptionsResponse.RequestedMetrics",
-            |reader| reader.string(flexible, "GetTelemetrySubscriptionsResponse.RequestedMetrics"),
+            &mut self.requested_metrics,
+            |reader, element| {
+                reader.string(
+                    flexible,
+                    "GetTelemetrySubscriptionsResponse.RequestedMetrics",
+                    element,
+                )
+            },
         )?;
         reader.skip_tags("GetTelemetrySubscriptionsResponse")?;
-        Ok(Self {
-            throttle_time_ms,
-            error_code,
-            client_instance_id,
-            subscription_id,
-            accepted_compression_types,
-            push_interval_ms,
-            telemetry_max_bytes,
-            delta_temporality,
-            requested_metrics,
-        })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
-        out.uuid(self.client_instance_id);
-        out.i32(self.subscription_id);
-        out.length(
+        let mut fixed = [0; 26];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        fixed[6..22].copy_from_slice(&self.client_instance_id.to_be_bytes());
+        fixed[22..26].copy_from_slice(&self.subscription_id.to_be_bytes());
+        out.raw(&fixed);
+        out.numbers(
             flexible,
-            self.accepted_compression_types.len(),
+            &self.accepted_compression_types,
             "GetTelemetrySubscriptionsResponse.AcceptedCompressionTypes",
+            i8::to_be_bytes,
         )?;
-        for element in &self.accepted_compression_types {
-            out.i8(*element);
-        }
-        out.i32(self.push_interval_ms);
-        out.i32(self.telemetry_max_bytes);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.push_interval_ms.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.telemetry_max_bytes.to_be_bytes());
+        out.raw(&fixed);
         out.bool(self.delta_temporality);
         out.length(
             flexible,

@@ -15,10 +15,10 @@ impl<'a> Message<'a> for GroupMetadataKey<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let group = reader.string(flexible, "GroupMetadataKey.group")?;
-        Ok(Self { group })
+        reader.string(flexible, "GroupMetadataKey.group", &mut self.group)?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

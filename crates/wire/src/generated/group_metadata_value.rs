@@ -38,21 +38,27 @@ impl<'a> Message<'a> for GroupMetadataValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 4);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let protocol_type = reader.string(flexible, "GroupMetadataValue.protocolType")?;
-        let generation = reader.i32("GroupMetadataValue.generation")?;
-        let protocol = reader.nullable_string(flexible, "GroupMetadataValue.protocol")?;
-        let leader = reader.nullable_string(flexible, "GroupMetadataValue.leader")?;
-        let current_state_timestamp =
-            if version >= 2 { reader.i64("GroupMetadataValue.currentStateTimestamp")? } else { -1 };
-        let members = reader.array(flexible, 15, "GroupMetadataValue.members", |reader| {
-            MemberMetadata::read(reader, version)
-        })?;
+        reader.string(flexible, "GroupMetadataValue.protocolType", &mut self.protocol_type)?;
+        self.generation = reader.i32("GroupMetadataValue.generation")?;
+        reader.nullable_string(flexible, "GroupMetadataValue.protocol", &mut self.protocol)?;
+        reader.nullable_string(flexible, "GroupMetadataValue.leader", &mut self.leader)?;
+        if version >= 2 {
+            self.current_state_timestamp =
+                reader.i64("GroupMetadataValue.currentStateTimestamp")?;
+        }
+        reader.array(
+            flexible,
+            15,
+            "GroupMetadataValue.members",
+            &mut self.members,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("GroupMetadataValue")?;
         }
-        Ok(Self { protocol_type, generation, protocol, leader, current_state_timestamp, members })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -131,34 +137,28 @@ impl Default for MemberMetadata<'_> {
 }
 
 impl<'a> MemberMetadata<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let member_id = reader.string(flexible, "MemberMetadata.memberId")?;
-        let group_instance_id = if version >= 3 {
-            reader.nullable_string(flexible, "MemberMetadata.groupInstanceId")?
-        } else {
-            None
-        };
-        let client_id = reader.string(flexible, "MemberMetadata.clientId")?;
-        let client_host = reader.string(flexible, "MemberMetadata.clientHost")?;
-        let rebalance_timeout =
-            if version >= 1 { reader.i32("MemberMetadata.rebalanceTimeout")? } else { -1 };
-        let session_timeout = reader.i32("MemberMetadata.sessionTimeout")?;
-        let subscription = reader.bytes(flexible, "MemberMetadata.subscription")?;
-        let assignment = reader.bytes(flexible, "MemberMetadata.assignment")?;
+        reader.string(flexible, "MemberMetadata.memberId", &mut self.member_id)?;
+        if version >= 3 {
+            reader.nullable_string(
+                flexible,
+                "MemberMetadata.groupInstanceId",
+                &mut self.group_instance_id,
+            )?;
+        }
+        reader.string(flexible, "MemberMetadata.clientId", &mut self.client_id)?;
+        reader.string(flexible, "MemberMetadata.clientHost", &mut self.client_host)?;
+        if version >= 1 {
+            self.rebalance_timeout = reader.i32("MemberMetadata.rebalanceTimeout")?;
+        }
+        self.session_timeout = reader.i32("MemberMetadata.sessionTimeout")?;
+        reader.bytes(flexible, "MemberMetadata.subscription", &mut self.subscription)?;
+        reader.bytes(flexible, "MemberMetadata.assignment", &mut self.assignment)?;
         if flexible {
             reader.skip_tags("MemberMetadata")?;
         }
-        Ok(Self {
-            member_id,
-            group_instance_id,
-            client_id,
-            client_host,
-            rebalance_timeout,
-            session_timeout,
-            subscription,
-            assignment,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -21,20 +21,22 @@ impl<'a> Message<'a> for HeartbeatRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 4);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let group_id = reader.string(flexible, "HeartbeatRequest.GroupId")?;
-        let generation_id = reader.i32("HeartbeatRequest.GenerationId")?;
-        let member_id = reader.string(flexible, "HeartbeatRequest.MemberId")?;
-        let group_instance_id = if version >= 3 {
-            reader.nullable_string(flexible, "HeartbeatRequest.GroupInstanceId")?
-        } else {
-            None
-        };
+        reader.string(flexible, "HeartbeatRequest.GroupId", &mut self.group_id)?;
+        self.generation_id = reader.i32("HeartbeatRequest.GenerationId")?;
+        reader.string(flexible, "HeartbeatRequest.MemberId", &mut self.member_id)?;
+        if version >= 3 {
+            reader.nullable_string(
+                flexible,
+                "HeartbeatRequest.GroupInstanceId",
+                &mut self.group_instance_id,
+            )?;
+        }
         if flexible {
             reader.skip_tags("HeartbeatRequest")?;
         }
-        Ok(Self { group_id, generation_id, member_id, group_instance_id })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,15 +17,16 @@ impl<'a> Message<'a> for HeartbeatResponse {
     const VERSIONS: Versions = Versions::new(0, 4);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let throttle_time_ms =
-            if version >= 1 { reader.i32("HeartbeatResponse.ThrottleTimeMs")? } else { 0 };
-        let error_code = reader.i16("HeartbeatResponse.ErrorCode")?;
+        if version >= 1 {
+            self.throttle_time_ms = reader.i32("HeartbeatResponse.ThrottleTimeMs")?;
+        }
+        self.error_code = reader.i16("HeartbeatResponse.ErrorCode")?;
         if flexible {
             reader.skip_tags("HeartbeatResponse")?;
         }
-        Ok(Self { throttle_time_ms, error_code })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

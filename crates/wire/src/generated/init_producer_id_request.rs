@@ -38,33 +38,30 @@ impl<'a> Message<'a> for InitProducerIdRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 6);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let transactional_id =
-            reader.nullable_string(flexible, "InitProducerIdRequest.TransactionalId")?;
-        let transaction_timeout_ms = reader.i32("InitProducerIdRequest.TransactionTimeoutMs")?;
-        let producer_id =
-            if version >= 3 { reader.i64("InitProducerIdRequest.ProducerId")? } else { -1 };
-        let producer_epoch =
-            if version >= 3 { reader.i16("InitProducerIdRequest.ProducerEpoch")? } else { -1 };
-        let enable2_pc =
-            if version >= 6 { reader.bool("InitProducerIdRequest.Enable2Pc")? } else { false };
-        let keep_prepared_txn = if version >= 6 {
-            reader.bool("InitProducerIdRequest.KeepPreparedTxn")?
-        } else {
-            false
-        };
+        reader.nullable_string(
+            flexible,
+            "InitProducerIdRequest.TransactionalId",
+            &mut self.transactional_id,
+        )?;
+        self.transaction_timeout_ms = reader.i32("InitProducerIdRequest.TransactionTimeoutMs")?;
+        if version >= 3 {
+            self.producer_id = reader.i64("InitProducerIdRequest.ProducerId")?;
+        }
+        if version >= 3 {
+            self.producer_epoch = reader.i16("InitProducerIdRequest.ProducerEpoch")?;
+        }
+        if version >= 6 {
+            self.enable2_pc = reader.bool("InitProducerIdRequest.Enable2Pc")?;
+        }
+        if version >= 6 {
+            self.keep_prepared_txn = reader.bool("InitProducerIdRequest.KeepPreparedTxn")?;
+        }
         if flexible {
             reader.skip_tags("InitProducerIdRequest")?;
         }
-        Ok(Self {
-            transactional_id,
-            transaction_timeout_ms,
-            producer_id,
-            producer_epoch,
-            enable2_pc,
-            keep_prepared_txn,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -38,41 +38,34 @@ impl<'a> Message<'a> for InitProducerIdResponse {
     const VERSIONS: Versions = Versions::new(0, 6);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let throttle_time_ms = reader.i32("InitProducerIdResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("InitProducerIdResponse.ErrorCode")?;
-        let producer_id = reader.i64("InitProducerIdResponse.ProducerId")?;
-        let producer_epoch = reader.i16("InitProducerIdResponse.ProducerEpoch")?;
-        let ongoing_txn_producer_id = if version >= 6 {
-            reader.i64("InitProducerIdResponse.OngoingTxnProducerId")?
-        } else {
-            -1
-        };
-        let ongoing_txn_producer_epoch = if version >= 6 {
-            reader.i16("InitProducerIdResponse.OngoingTxnProducerEpoch")?
-        } else {
-            -1
-        };
+        self.throttle_time_ms = reader.i32("InitProducerIdResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("InitProducerIdResponse.ErrorCode")?;
+        self.producer_id = reader.i64("InitProducerIdResponse.ProducerId")?;
+        self.producer_epoch = reader.i16("InitProducerIdResponse.ProducerEpoch")?;
+        if version >= 6 {
+            self.ongoing_txn_producer_id =
+                reader.i64("InitProducerIdResponse.OngoingTxnProducerId")?;
+        }
+        if version >= 6 {
+            self.ongoing_txn_producer_epoch =
+                reader.i16("InitProducerIdResponse.OngoingTxnProducerEpoch")?;
+        }
         if flexible {
             reader.skip_tags("InitProducerIdResponse")?;
         }
-        Ok(Self {
-            throttle_time_ms,
-            error_code,
-            producer_id,
-            producer_epoch,
-            ongoing_txn_producer_id,
-            ongoing_txn_producer_epoch,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
-        out.i64(self.producer_id);
-        out.i16(self.producer_epoch);
+        let mut fixed = [0; 16];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        fixed[6..14].copy_from_slice(&self.producer_id.to_be_bytes());
+        fixed[14..16].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        out.raw(&fixed);
         if version >= 6 {
             out.i64(self.ongoing_txn_producer_id);
         } else if self.ongoing_txn_producer_id != -1 {

@@ -19,15 +19,18 @@ impl<'a> Message<'a> for InitializeShareGroupStateRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "InitializeShareGroupStateRequest.GroupId")?;
-        let topics =
-            reader.array(flexible, 18, "InitializeShareGroupStateRequest.Topics", |reader| {
-                InitializeStateData::read(reader, version)
-            })?;
+        reader.string(flexible, "InitializeShareGroupStateRequest.GroupId", &mut self.group_id)?;
+        reader.array(
+            flexible,
+            18,
+            "InitializeShareGroupStateRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("InitializeShareGroupStateRequest")?;
-        Ok(Self { group_id, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -68,15 +71,18 @@ pub struct InitializeStateData {
 }
 
 impl InitializeStateData {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("InitializeStateData.TopicId")?;
-        let partitions =
-            reader.array(flexible, 17, "InitializeStateData.Partitions", |reader| {
-                PartitionData::read(reader, version)
-            })?;
+        self.topic_id = reader.uuid("InitializeStateData.TopicId")?;
+        reader.array(
+            flexible,
+            17,
+            "InitializeStateData.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("InitializeStateData")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -113,18 +119,20 @@ pub struct PartitionData {
 }
 
 impl PartitionData {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let partition = reader.i32("PartitionData.Partition")?;
-        let state_epoch = reader.i32("PartitionData.StateEpoch")?;
-        let start_offset = reader.i64("PartitionData.StartOffset")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.partition = reader.i32("PartitionData.Partition")?;
+        self.state_epoch = reader.i32("PartitionData.StateEpoch")?;
+        self.start_offset = reader.i64("PartitionData.StartOffset")?;
         reader.skip_tags("PartitionData")?;
-        Ok(Self { partition, state_epoch, start_offset })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.partition);
-        out.i32(self.state_epoch);
-        out.i64(self.start_offset);
+        let mut fixed = [0; 16];
+        fixed[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.state_epoch.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.start_offset.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

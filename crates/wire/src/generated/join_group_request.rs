@@ -44,40 +44,36 @@ impl<'a> Message<'a> for JoinGroupRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 9);
     const FLEXIBLE: i16 = 6;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let group_id = reader.string(flexible, "JoinGroupRequest.GroupId")?;
-        let session_timeout_ms = reader.i32("JoinGroupRequest.SessionTimeoutMs")?;
-        let rebalance_timeout_ms =
-            if version >= 1 { reader.i32("JoinGroupRequest.RebalanceTimeoutMs")? } else { -1 };
-        let member_id = reader.string(flexible, "JoinGroupRequest.MemberId")?;
-        let group_instance_id = if version >= 5 {
-            reader.nullable_string(flexible, "JoinGroupRequest.GroupInstanceId")?
-        } else {
-            None
-        };
-        let protocol_type = reader.string(flexible, "JoinGroupRequest.ProtocolType")?;
-        let protocols = reader.array(flexible, 3, "JoinGroupRequest.Protocols", |reader| {
-            JoinGroupRequestProtocol::read(reader, version)
-        })?;
-        let reason = if version >= 8 {
-            reader.nullable_string(flexible, "JoinGroupRequest.Reason")?
-        } else {
-            None
-        };
+        reader.string(flexible, "JoinGroupRequest.GroupId", &mut self.group_id)?;
+        self.session_timeout_ms = reader.i32("JoinGroupRequest.SessionTimeoutMs")?;
+        if version >= 1 {
+            self.rebalance_timeout_ms = reader.i32("JoinGroupRequest.RebalanceTimeoutMs")?;
+        }
+        reader.string(flexible, "JoinGroupRequest.MemberId", &mut self.member_id)?;
+        if version >= 5 {
+            reader.nullable_string(
+                flexible,
+                "JoinGroupRequest.GroupInstanceId",
+                &mut self.group_instance_id,
+            )?;
+        }
+        reader.string(flexible, "JoinGroupRequest.ProtocolType", &mut self.protocol_type)?;
+        reader.array(
+            flexible,
+            3,
+            "JoinGroupRequest.Protocols",
+            &mut self.protocols,
+            |reader, element| element.read(reader, version),
+        )?;
+        if version >= 8 {
+            reader.nullable_string(flexible, "JoinGroupRequest.Reason", &mut self.reason)?;
+        }
         if flexible {
             reader.skip_tags("JoinGroupRequest")?;
         }
-        Ok(Self {
-            group_id,
-            session_timeout_ms,
-            rebalance_timeout_ms,
-            member_id,
-            group_instance_id,
-            protocol_type,
-            protocols,
-            reason,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -152,14 +148,14 @@ pub struct JoinGroupRequestProtocol<'a> {
 }
 
 impl<'a> JoinGroupRequestProtocol<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let name = reader.string(flexible, "JoinGroupRequestProtocol.Name")?;
-        let metadata = reader.bytes(flexible, "JoinGroupRequestProtocol.Metadata")?;
+        reader.string(flexible, "JoinGroupRequestProtocol.Name", &mut self.name)?;
+        reader.bytes(flexible, "JoinGroupRequestProtocol.Metadata", &mut self.metadata)?;
         if flexible {
             reader.skip_tags("JoinGroupRequestProtocol")?;
         }
-        Ok(Self { name, metadata })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

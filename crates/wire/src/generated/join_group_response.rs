@@ -47,43 +47,47 @@ impl<'a> Message<'a> for JoinGroupResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 9);
     const FLEXIBLE: i16 = 6;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let throttle_time_ms =
-            if version >= 2 { reader.i32("JoinGroupResponse.ThrottleTimeMs")? } else { 0 };
-        let error_code = reader.i16("JoinGroupResponse.ErrorCode")?;
-        let generation_id = reader.i32("JoinGroupResponse.GenerationId")?;
-        let protocol_type = if version >= 7 {
-            reader.nullable_string(flexible, "JoinGroupResponse.ProtocolType")?
+        if version >= 2 {
+            self.throttle_time_ms = reader.i32("JoinGroupResponse.ThrottleTimeMs")?;
+        }
+        self.error_code = reader.i16("JoinGroupResponse.ErrorCode")?;
+        self.generation_id = reader.i32("JoinGroupResponse.GenerationId")?;
+        if version >= 7 {
+            reader.nullable_string(
+                flexible,
+                "JoinGroupResponse.ProtocolType",
+                &mut self.protocol_type,
+            )?;
+        }
+        if version >= 7 {
+            reader.nullable_string(
+                flexible,
+                "JoinGroupResponse.ProtocolName",
+                &mut self.protocol_name,
+            )?;
         } else {
-            None
+            let mut value: &'a str = Default::default();
+            reader.string(flexible, "JoinGroupResponse.ProtocolName", &mut value)?;
+            self.protocol_name = Some(value);
         };
-        let protocol_name = if version >= 7 {
-            reader.nullable_string(flexible, "JoinGroupResponse.ProtocolName")?
-        } else {
-            Some(reader.string(flexible, "JoinGroupResponse.ProtocolName")?)
-        };
-        let leader = reader.string(flexible, "JoinGroupResponse.Leader")?;
-        let skip_assignment =
-            if version >= 9 { reader.bool("JoinGroupResponse.SkipAssignment")? } else { false };
-        let member_id = reader.string(flexible, "JoinGroupResponse.MemberId")?;
-        let members = reader.array(flexible, 4, "JoinGroupResponse.Members", |reader| {
-            JoinGroupResponseMember::read(reader, version)
-        })?;
+        reader.string(flexible, "JoinGroupResponse.Leader", &mut self.leader)?;
+        if version >= 9 {
+            self.skip_assignment = reader.bool("JoinGroupResponse.SkipAssignment")?;
+        }
+        reader.string(flexible, "JoinGroupResponse.MemberId", &mut self.member_id)?;
+        reader.array(
+            flexible,
+            4,
+            "JoinGroupResponse.Members",
+            &mut self.members,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("JoinGroupResponse")?;
         }
-        Ok(Self {
-            throttle_time_ms,
-            error_code,
-            generation_id,
-            protocol_type,
-            protocol_name,
-            leader,
-            skip_assignment,
-            member_id,
-            members,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -91,8 +95,10 @@ impl<'a> Message<'a> for JoinGroupResponse<'a> {
         if version >= 2 {
             out.i32(self.throttle_time_ms);
         }
-        out.i16(self.error_code);
-        out.i32(self.generation_id);
+        let mut fixed = [0; 6];
+        fixed[0..2].copy_from_slice(&self.error_code.to_be_bytes());
+        fixed[2..6].copy_from_slice(&self.generation_id.to_be_bytes());
+        out.raw(&fixed);
         if version >= 7 {
             out.nullable_string(flexible, self.protocol_type, "JoinGroupResponse.ProtocolType")?;
         }
@@ -155,19 +161,21 @@ pub struct JoinGroupResponseMember<'a> {
 }
 
 impl<'a> JoinGroupResponseMember<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let member_id = reader.string(flexible, "JoinGroupResponseMember.MemberId")?;
-        let group_instance_id = if version >= 5 {
-            reader.nullable_string(flexible, "JoinGroupResponseMember.GroupInstanceId")?
-        } else {
-            None
-        };
-        let metadata = reader.bytes(flexible, "JoinGroupResponseMember.Metadata")?;
+        reader.string(flexible, "JoinGroupResponseMember.MemberId", &mut self.member_id)?;
+        if version >= 5 {
+            reader.nullable_string(
+                flexible,
+                "JoinGroupResponseMember.GroupInstanceId",
+                &mut self.group_instance_id,
+            )?;
+        }
+        reader.bytes(flexible, "JoinGroupResponseMember.Metadata", &mut self.metadata)?;
         if flexible {
             reader.skip_tags("JoinGroupResponseMember")?;
         }
-        Ok(Self { member_id, group_instance_id, metadata })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

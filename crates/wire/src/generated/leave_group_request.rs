@@ -19,22 +19,25 @@ impl<'a> Message<'a> for LeaveGroupRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 5);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let group_id = reader.string(flexible, "LeaveGroupRequest.GroupId")?;
-        let member_id =
-            if version <= 2 { reader.string(flexible, "LeaveGroupRequest.MemberId")? } else { "" };
-        let members = if version >= 3 {
-            reader.array(flexible, 3, "LeaveGroupRequest.Members", |reader| {
-                MemberIdentity::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
+        reader.string(flexible, "LeaveGroupRequest.GroupId", &mut self.group_id)?;
+        if version <= 2 {
+            reader.string(flexible, "LeaveGroupRequest.MemberId", &mut self.member_id)?;
+        }
+        if version >= 3 {
+            reader.array(
+                flexible,
+                3,
+                "LeaveGroupRequest.Members",
+                &mut self.members,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
         if flexible {
             reader.skip_tags("LeaveGroupRequest")?;
         }
-        Ok(Self { group_id, member_id, members })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -96,20 +99,21 @@ pub struct MemberIdentity<'a> {
 }
 
 impl<'a> MemberIdentity<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let member_id = reader.string(flexible, "MemberIdentity.MemberId")?;
-        let group_instance_id =
-            reader.nullable_string(flexible, "MemberIdentity.GroupInstanceId")?;
-        let reason = if version >= 5 {
-            reader.nullable_string(flexible, "MemberIdentity.Reason")?
-        } else {
-            None
-        };
+        reader.string(flexible, "MemberIdentity.MemberId", &mut self.member_id)?;
+        reader.nullable_string(
+            flexible,
+            "MemberIdentity.GroupInstanceId",
+            &mut self.group_instance_id,
+        )?;
+        if version >= 5 {
+            reader.nullable_string(flexible, "MemberIdentity.Reason", &mut self.reason)?;
+        }
         if flexible {
             reader.skip_tags("MemberIdentity")?;
         }
-        Ok(Self { member_id, group_instance_id, reason })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -19,22 +19,25 @@ impl<'a> Message<'a> for LeaveGroupResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 5);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let throttle_time_ms =
-            if version >= 1 { reader.i32("LeaveGroupResponse.ThrottleTimeMs")? } else { 0 };
-        let error_code = reader.i16("LeaveGroupResponse.ErrorCode")?;
-        let members = if version >= 3 {
-            reader.array(flexible, 5, "LeaveGroupResponse.Members", |reader| {
-                MemberResponse::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
+        if version >= 1 {
+            self.throttle_time_ms = reader.i32("LeaveGroupResponse.ThrottleTimeMs")?;
+        }
+        self.error_code = reader.i16("LeaveGroupResponse.ErrorCode")?;
+        if version >= 3 {
+            reader.array(
+                flexible,
+                5,
+                "LeaveGroupResponse.Members",
+                &mut self.members,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
         if flexible {
             reader.skip_tags("LeaveGroupResponse")?;
         }
-        Ok(Self { throttle_time_ms, error_code, members })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -94,16 +97,19 @@ impl Default for MemberResponse<'_> {
 }
 
 impl<'a> MemberResponse<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let member_id = reader.string(flexible, "MemberResponse.MemberId")?;
-        let group_instance_id =
-            reader.nullable_string(flexible, "MemberResponse.GroupInstanceId")?;
-        let error_code = reader.i16("MemberResponse.ErrorCode")?;
+        reader.string(flexible, "MemberResponse.MemberId", &mut self.member_id)?;
+        reader.nullable_string(
+            flexible,
+            "MemberResponse.GroupInstanceId",
+            &mut self.group_instance_id,
+        )?;
+        self.error_code = reader.i16("MemberResponse.ErrorCode")?;
         if flexible {
             reader.skip_tags("MemberResponse")?;
         }
-        Ok(Self { member_id, group_instance_id, error_code })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -19,12 +19,12 @@ impl<'a> Message<'a> for LegacyOffsetCommitKey<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let group = reader.string(flexible, "LegacyOffsetCommitKey.group")?;
-        let topic = reader.string(flexible, "LegacyOffsetCommitKey.topic")?;
-        let partition = reader.i32("LegacyOffsetCommitKey.partition")?;
-        Ok(Self { group, topic, partition })
+        reader.string(flexible, "LegacyOffsetCommitKey.group", &mut self.group)?;
+        reader.string(flexible, "LegacyOffsetCommitKey.topic", &mut self.topic)?;
+        self.partition = reader.i32("LegacyOffsetCommitKey.partition")?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

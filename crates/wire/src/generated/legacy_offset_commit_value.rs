@@ -19,12 +19,12 @@ impl<'a> Message<'a> for LegacyOffsetCommitValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let offset = reader.i64("LegacyOffsetCommitValue.offset")?;
-        let metadata = reader.string(flexible, "LegacyOffsetCommitValue.metadata")?;
-        let commit_timestamp = reader.i64("LegacyOffsetCommitValue.commitTimestamp")?;
-        Ok(Self { offset, metadata, commit_timestamp })
+        self.offset = reader.i64("LegacyOffsetCommitValue.offset")?;
+        reader.string(flexible, "LegacyOffsetCommitValue.metadata", &mut self.metadata)?;
+        self.commit_timestamp = reader.i64("LegacyOffsetCommitValue.commitTimestamp")?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -15,30 +15,29 @@ impl<'a> Message<'a> for ListConfigResourcesRequest {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let resource_types = if version >= 1 {
-            reader.array(flexible, 1, "ListConfigResourcesRequest.ResourceTypes", |reader| {
-                reader.i8("ListConfigResourcesRequest.ResourceTypes")
-            })?
-        } else {
-            Vec::new()
-        };
+        if version >= 1 {
+            reader.numbers(
+                flexible,
+                "ListConfigResourcesRequest.ResourceTypes",
+                &mut self.resource_types,
+                i8::from_be_bytes,
+            )?;
+        }
         reader.skip_tags("ListConfigResourcesRequest")?;
-        Ok(Self { resource_types })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         if version >= 1 {
-            out.length(
+            out.numbers(
                 flexible,
-                self.resource_types.len(),
+                &self.resource_types,
                 "ListConfigResourcesRequest.ResourceTypes",
+                i8::to_be_bytes,
             )?;
-            for element in &self.resource_types {
-                out.i8(*element);
-            }
         } else if !self.resource_types.is_empty() {
             return Err(EncodeError::absent("ListConfigResourcesRequest.ResourceTypes", version));
         }

@@ -19,22 +19,27 @@ impl<'a> Message<'a> for ListConfigResourcesResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("ListConfigResourcesResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("ListConfigResourcesResponse.ErrorCode")?;
-        let config_resources =
-            reader.array(flexible, 2, "ListConfigResourcesResponse.ConfigResources", |reader| {
-                ConfigResource::read(reader, version)
-            })?;
+        self.throttle_time_ms = reader.i32("ListConfigResourcesResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("ListConfigResourcesResponse.ErrorCode")?;
+        reader.array(
+            flexible,
+            2,
+            "ListConfigResourcesResponse.ConfigResources",
+            &mut self.config_resources,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ListConfigResourcesResponse")?;
-        Ok(Self { throttle_time_ms, error_code, config_resources })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.length(
             flexible,
             self.config_resources.len(),
@@ -74,13 +79,14 @@ impl Default for ConfigResource<'_> {
 }
 
 impl<'a> ConfigResource<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let resource_name = reader.string(flexible, "ConfigResource.ResourceName")?;
-        let resource_type =
-            if version >= 1 { reader.i8("ConfigResource.ResourceType")? } else { 16 };
+        reader.string(flexible, "ConfigResource.ResourceName", &mut self.resource_name)?;
+        if version >= 1 {
+            self.resource_type = reader.i8("ConfigResource.ResourceType")?;
+        }
         reader.skip_tags("ConfigResource")?;
-        Ok(Self { resource_name, resource_type })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

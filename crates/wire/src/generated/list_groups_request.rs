@@ -17,26 +17,32 @@ impl<'a> Message<'a> for ListGroupsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 5);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let states_filter = if version >= 4 {
-            reader.array(flexible, 1, "ListGroupsRequest.StatesFilter", |reader| {
-                reader.string(flexible, "ListGroupsRequest.StatesFilter")
-            })?
-        } else {
-            Vec::new()
-        };
-        let types_filter = if version >= 5 {
-            reader.array(flexible, 1, "ListGroupsRequest.TypesFilter", |reader| {
-                reader.string(flexible, "ListGroupsRequest.TypesFilter")
-            })?
-        } else {
-            Vec::new()
-        };
+        if version >= 4 {
+            reader.array(
+                flexible,
+                1,
+                "ListGroupsRequest.StatesFilter",
+                &mut self.states_filter,
+                |reader, element| {
+                    reader.string(flexible, "ListGroupsRequest.StatesFilter", element)
+                },
+            )?;
+        }
+        if version >= 5 {
+            reader.array(
+                flexible,
+                1,
+                "ListGroupsRequest.TypesFilter",
+                &mut self.types_filter,
+                |reader, element| reader.string(flexible, "ListGroupsRequest.TypesFilter", element),
+            )?;
+        }
         if flexible {
             reader.skip_tags("ListGroupsRequest")?;
         }
-        Ok(Self { states_filter, types_filter })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -19,18 +19,23 @@ impl<'a> Message<'a> for ListGroupsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 5);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let throttle_time_ms =
-            if version >= 1 { reader.i32("ListGroupsResponse.ThrottleTimeMs")? } else { 0 };
-        let error_code = reader.i16("ListGroupsResponse.ErrorCode")?;
-        let groups = reader.array(flexible, 3, "ListGroupsResponse.Groups", |reader| {
-            ListedGroup::read(reader, version)
-        })?;
+        if version >= 1 {
+            self.throttle_time_ms = reader.i32("ListGroupsResponse.ThrottleTimeMs")?;
+        }
+        self.error_code = reader.i16("ListGroupsResponse.ErrorCode")?;
+        reader.array(
+            flexible,
+            3,
+            "ListGroupsResponse.Groups",
+            &mut self.groups,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("ListGroupsResponse")?;
         }
-        Ok(Self { throttle_time_ms, error_code, groups })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -80,18 +85,20 @@ pub struct ListedGroup<'a> {
 }
 
 impl<'a> ListedGroup<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let group_id = reader.string(flexible, "ListedGroup.GroupId")?;
-        let protocol_type = reader.string(flexible, "ListedGroup.ProtocolType")?;
-        let group_state =
-            if version >= 4 { reader.string(flexible, "ListedGroup.GroupState")? } else { "" };
-        let group_type =
-            if version >= 5 { reader.string(flexible, "ListedGroup.GroupType")? } else { "" };
+        reader.string(flexible, "ListedGroup.GroupId", &mut self.group_id)?;
+        reader.string(flexible, "ListedGroup.ProtocolType", &mut self.protocol_type)?;
+        if version >= 4 {
+            reader.string(flexible, "ListedGroup.GroupState", &mut self.group_state)?;
+        }
+        if version >= 5 {
+            reader.string(flexible, "ListedGroup.GroupType", &mut self.group_type)?;
+        }
         if flexible {
             reader.skip_tags("ListedGroup")?;
         }
-        Ok(Self { group_id, protocol_type, group_state, group_type })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

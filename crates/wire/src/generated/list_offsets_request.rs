@@ -21,20 +21,26 @@ impl<'a> Message<'a> for ListOffsetsRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 11);
     const FLEXIBLE: i16 = 6;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let replica_id = reader.i32("ListOffsetsRequest.ReplicaId")?;
-        let isolation_level =
-            if version >= 2 { reader.i8("ListOffsetsRequest.IsolationLevel")? } else { 0 };
-        let topics = reader.array(flexible, 3, "ListOffsetsRequest.Topics", |reader| {
-            ListOffsetsTopic::read(reader, version)
-        })?;
-        let timeout_ms =
-            if version >= 10 { reader.i32("ListOffsetsRequest.TimeoutMs")? } else { 0 };
+        self.replica_id = reader.i32("ListOffsetsRequest.ReplicaId")?;
+        if version >= 2 {
+            self.isolation_level = reader.i8("ListOffsetsRequest.IsolationLevel")?;
+        }
+        reader.array(
+            flexible,
+            3,
+            "ListOffsetsRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        if version >= 10 {
+            self.timeout_ms = reader.i32("ListOffsetsRequest.TimeoutMs")?;
+        }
         if flexible {
             reader.skip_tags("ListOffsetsRequest")?;
         }
-        Ok(Self { replica_id, isolation_level, topics, timeout_ms })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -93,16 +99,20 @@ pub struct ListOffsetsTopic<'a> {
 }
 
 impl<'a> ListOffsetsTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let name = reader.string(flexible, "ListOffsetsTopic.Name")?;
-        let partitions = reader.array(flexible, 12, "ListOffsetsTopic.Partitions", |reader| {
-            ListOffsetsPartition::read(reader, version)
-        })?;
+        reader.string(flexible, "ListOffsetsTopic.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            12,
+            "ListOffsetsTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("ListOffsetsTopic")?;
         }
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -151,16 +161,17 @@ impl Default for ListOffsetsPartition {
 }
 
 impl ListOffsetsPartition {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let partition_index = reader.i32("ListOffsetsPartition.PartitionIndex")?;
-        let current_leader_epoch =
-            if version >= 4 { reader.i32("ListOffsetsPartition.CurrentLeaderEpoch")? } else { -1 };
-        let timestamp = reader.i64("ListOffsetsPartition.Timestamp")?;
+        self.partition_index = reader.i32("ListOffsetsPartition.PartitionIndex")?;
+        if version >= 4 {
+            self.current_leader_epoch = reader.i32("ListOffsetsPartition.CurrentLeaderEpoch")?;
+        }
+        self.timestamp = reader.i64("ListOffsetsPartition.Timestamp")?;
         if flexible {
             reader.skip_tags("ListOffsetsPartition")?;
         }
-        Ok(Self { partition_index, current_leader_epoch, timestamp })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

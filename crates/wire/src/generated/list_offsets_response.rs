@@ -17,17 +17,22 @@ impl<'a> Message<'a> for ListOffsetsResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 11);
     const FLEXIBLE: i16 = 6;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let throttle_time_ms =
-            if version >= 2 { reader.i32("ListOffsetsResponse.ThrottleTimeMs")? } else { 0 };
-        let topics = reader.array(flexible, 3, "ListOffsetsResponse.Topics", |reader| {
-            ListOffsetsTopicResponse::read(reader, version)
-        })?;
+        if version >= 2 {
+            self.throttle_time_ms = reader.i32("ListOffsetsResponse.ThrottleTimeMs")?;
+        }
+        reader.array(
+            flexible,
+            3,
+            "ListOffsetsResponse.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("ListOffsetsResponse")?;
         }
-        Ok(Self { throttle_time_ms, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -72,17 +77,20 @@ pub struct ListOffsetsTopicResponse<'a> {
 }
 
 impl<'a> ListOffsetsTopicResponse<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let name = reader.string(flexible, "ListOffsetsTopicResponse.Name")?;
-        let partitions =
-            reader.array(flexible, 22, "ListOffsetsTopicResponse.Partitions", |reader| {
-                ListOffsetsPartitionResponse::read(reader, version)
-            })?;
+        reader.string(flexible, "ListOffsetsTopicResponse.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            22,
+            "ListOffsetsTopicResponse.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("ListOffsetsTopicResponse")?;
         }
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -135,26 +143,29 @@ impl Default for ListOffsetsPartitionResponse {
 }
 
 impl ListOffsetsPartitionResponse {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let partition_index = reader.i32("ListOffsetsPartitionResponse.PartitionIndex")?;
-        let error_code = reader.i16("ListOffsetsPartitionResponse.ErrorCode")?;
-        let timestamp = reader.i64("ListOffsetsPartitionResponse.Timestamp")?;
-        let offset = reader.i64("ListOffsetsPartitionResponse.Offset")?;
-        let leader_epoch =
-            if version >= 4 { reader.i32("ListOffsetsPartitionResponse.LeaderEpoch")? } else { -1 };
+        self.partition_index = reader.i32("ListOffsetsPartitionResponse.PartitionIndex")?;
+        self.error_code = reader.i16("ListOffsetsPartitionResponse.ErrorCode")?;
+        self.timestamp = reader.i64("ListOffsetsPartitionResponse.Timestamp")?;
+        self.offset = reader.i64("ListOffsetsPartitionResponse.Offset")?;
+        if version >= 4 {
+            self.leader_epoch = reader.i32("ListOffsetsPartitionResponse.LeaderEpoch")?;
+        }
         if flexible {
             reader.skip_tags("ListOffsetsPartitionResponse")?;
         }
-        Ok(Self { partition_index, error_code, timestamp, offset, leader_epoch })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 6;
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
-        out.i64(self.timestamp);
-        out.i64(self.offset);
+        let mut fixed = [0; 22];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        fixed[6..14].copy_from_slice(&self.timestamp.to_be_bytes());
+        fixed[14..22].copy_from_slice(&self.offset.to_be_bytes());
+        out.raw(&fixed);
         if version >= 4 {
             out.i32(self.leader_epoch);
         } else if self.leader_epoch != -1 {

@@ -23,17 +23,18 @@ impl<'a> Message<'a> for ListPartitionReassignmentsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let timeout_ms = reader.i32("ListPartitionReassignmentsRequest.TimeoutMs")?;
-        let topics = reader.nullable_array(
+        self.timeout_ms = reader.i32("ListPartitionReassignmentsRequest.TimeoutMs")?;
+        reader.nullable_array(
             flexible,
             3,
             "ListPartitionReassignmentsRequest.Topics",
-            |reader| ListPartitionReassignmentsTopics::read(reader, version),
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("ListPartitionReassignmentsRequest")?;
-        Ok(Self { timeout_ms, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -78,30 +79,28 @@ pub struct ListPartitionReassignmentsTopics<'a> {
 }
 
 impl<'a> ListPartitionReassignmentsTopics<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "ListPartitionReassignmentsTopics.Name")?;
-        let partition_indexes = reader.array(
+        reader.string(flexible, "ListPartitionReassignmentsTopics.Name", &mut self.name)?;
+        reader.numbers(
             flexible,
-            4,
             "ListPartitionReassignmentsTopics.PartitionIndexes",
-            |reader| reader.i32("ListPartitionReassignmentsTopics.PartitionIndexes"),
+            &mut self.partition_indexes,
+            i32::from_be_bytes,
         )?;
         reader.skip_tags("ListPartitionReassignmentsTopics")?;
-        Ok(Self { name, partition_indexes })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.name, "ListPartitionReassignmentsTopics.Name")?;
-        out.length(
+        out.numbers(
             flexible,
-            self.partition_indexes.len(),
+            &self.partition_indexes,
             "ListPartitionReassignmentsTopics.PartitionIndexes",
+            i32::to_be_bytes,
         )?;
-        for element in &self.partition_indexes {
-            out.i32(*element);
-        }
         out.varint(0);
         Ok(())
     }

@@ -27,24 +27,32 @@ impl<'a> Message<'a> for ListPartitionReassignmentsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("ListPartitionReassignmentsResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("ListPartitionReassignmentsResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "ListPartitionReassignmentsResponse.ErrorMessage")?;
-        let topics =
-            reader.array(flexible, 3, "ListPartitionReassignmentsResponse.Topics", |reader| {
-                OngoingTopicReassignment::read(reader, version)
-            })?;
+        self.throttle_time_ms = reader.i32("ListPartitionReassignmentsResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("ListPartitionReassignmentsResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "ListPartitionReassignmentsResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.array(
+            flexible,
+            3,
+            "ListPartitionReassignmentsResponse.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ListPartitionReassignmentsResponse")?;
-        Ok(Self { throttle_time_ms, error_code, error_message, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(
             flexible,
             self.error_message,
@@ -80,15 +88,18 @@ pub struct OngoingTopicReassignment<'a> {
 }
 
 impl<'a> OngoingTopicReassignment<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "OngoingTopicReassignment.Name")?;
-        let partitions =
-            reader.array(flexible, 8, "OngoingTopicReassignment.Partitions", |reader| {
-                OngoingPartitionReassignment::read(reader, version)
-            })?;
+        reader.string(flexible, "OngoingTopicReassignment.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            8,
+            "OngoingTopicReassignment.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("OngoingTopicReassignment")?;
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -128,50 +139,52 @@ pub struct OngoingPartitionReassignment {
 }
 
 impl OngoingPartitionReassignment {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition_index = reader.i32("OngoingPartitionReassignment.PartitionIndex")?;
-        let replicas =
-            reader.array(flexible, 4, "OngoingPartitionReassignment.Replicas", |reader| {
-                reader.i32("OngoingPartitionReassignment.Replicas")
-            })?;
-        let adding_replicas =
-            reader.array(flexible, 4, "OngoingPartitionReassignment.AddingReplicas", |reader| {
-                reader.i32("OngoingPartitionReassignment.AddingReplicas")
-            })?;
-        let removing_replicas = reader.array(
+        self.partition_index = reader.i32("OngoingPartitionReassignment.PartitionIndex")?;
+        reader.numbers(
             flexible,
-            4,
+            "OngoingPartitionReassignment.Replicas",
+            &mut self.replicas,
+            i32::from_be_bytes,
+        )?;
+        reader.numbers(
+            flexible,
+            "OngoingPartitionReassignment.AddingReplicas",
+            &mut self.adding_replicas,
+            i32::from_be_bytes,
+        )?;
+        reader.numbers(
+            flexible,
             "OngoingPartitionReassignment.RemovingReplicas",
-            |reader| reader.i32("OngoingPartitionReassignment.RemovingReplicas"),
+            &mut self.removing_replicas,
+            i32::from_be_bytes,
         )?;
         reader.skip_tags("OngoingPartitionReassignment")?;
-        Ok(Self { partition_index, replicas, adding_replicas, removing_replicas })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.i32(self.partition_index);
-        out.length(flexible, self.replicas.len(), "OngoingPartitionReassignment.Replicas")?;
-        for element in &self.replicas {
-            out.i32(*element);
-        }
-        out.length(
+        out.numbers(
             flexible,
-            self.adding_replicas.len(),
+            &self.replicas,
+            "OngoingPartitionReassignment.Replicas",
+            i32::to_be_bytes,
+        )?;
+        out.numbers(
+            flexible,
+            &self.adding_replicas,
             "OngoingPartitionReassignment.AddingReplicas",
+            i32::to_be_bytes,
         )?;
-        for element in &self.adding_replicas {
-            out.i32(*element);
-        }
-        out.length(
+        out.numbers(
             flexible,
-            self.removing_replicas.len(),
+            &self.removing_replicas,
             "OngoingPartitionReassignment.RemovingReplicas",
+            i32::to_be_bytes,
         )?;
-        for element in &self.removing_replicas {
-            out.i32(*element);
-        }
         out.varint(0);
         Ok(())
     }

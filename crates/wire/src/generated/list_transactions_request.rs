@@ -32,25 +32,35 @@ impl<'a> Message<'a> for ListTransactionsRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let state_filters =
-            reader.array(flexible, 1, "ListTransactionsRequest.StateFilters", |reader| {
-                reader.string(flexible, "ListTransactionsRequest.StateFilters")
-            })?;
-        let producer_id_filters =
-            reader.array(flexible, 8, "ListTransactionsRequest.ProducerIdFilters", |reader| {
-                reader.i64("ListTransactionsRequest.ProducerIdFilters")
-            })?;
-        let duration_filter =
-            if version >= 1 { reader.i64("ListTransactionsRequest.DurationFilter")? } else { -1 };
-        let transactional_id_pattern = if version >= 2 {
-            reader.nullable_string(flexible, "ListTransactionsRequest.TransactionalIdPattern")?
-        } else {
-            None
-        };
+        reader.array(
+            flexible,
+            1,
+            "ListTransactionsRequest.StateFilters",
+            &mut self.state_filters,
+            |reader, element| {
+                reader.string(flexible, "ListTransactionsRequest.StateFilters", element)
+            },
+        )?;
+        reader.numbers(
+            flexible,
+            "ListTransactionsRequest.ProducerIdFilters",
+            &mut self.producer_id_filters,
+            i64::from_be_bytes,
+        )?;
+        if version >= 1 {
+            self.duration_filter = reader.i64("ListTransactionsRequest.DurationFilter")?;
+        }
+        if version >= 2 {
+            reader.nullable_string(
+                flexible,
+                "ListTransactionsRequest.TransactionalIdPattern",
+                &mut self.transactional_id_pattern,
+            )?;
+        }
         reader.skip_tags("ListTransactionsRequest")?;
-        Ok(Self { state_filters, producer_id_filters, duration_filter, transactional_id_pattern })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -59,14 +69,12 @@ impl<'a> Message<'a> for ListTransactionsRequest<'a> {
         for element in &self.state_filters {
             out.string(flexible, element, "ListTransactionsRequest.StateFilters")?;
         }
-        out.length(
+        out.numbers(
             flexible,
-            self.producer_id_filters.len(),
+            &self.producer_id_filters,
             "ListTransactionsRequest.ProducerIdFilters",
+            i64::to_be_bytes,
         )?;
-        for element in &self.producer_id_filters {
-            out.i64(*element);
-        }
         if version >= 1 {
             out.i64(self.duration_filter);
         } else if self.duration_filter != -1 {

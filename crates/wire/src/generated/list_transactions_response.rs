@@ -21,28 +21,36 @@ impl<'a> Message<'a> for ListTransactionsResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("ListTransactionsResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("ListTransactionsResponse.ErrorCode")?;
-        let unknown_state_filters = reader.array(
+        self.throttle_time_ms = reader.i32("ListTransactionsResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("ListTransactionsResponse.ErrorCode")?;
+        reader.array(
             flexible,
             1,
             "ListTransactionsResponse.UnknownStateFilters",
-            |reader| reader.string(flexible, "ListTransactionsResponse.UnknownStateFilters"),
+            &mut self.unknown_state_filters,
+            |reader, element| {
+                reader.string(flexible, "ListTransactionsResponse.UnknownStateFilters", element)
+            },
         )?;
-        let transaction_states =
-            reader.array(flexible, 11, "ListTransactionsResponse.TransactionStates", |reader| {
-                TransactionState::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            11,
+            "ListTransactionsResponse.TransactionStates",
+            &mut self.transaction_states,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ListTransactionsResponse")?;
-        Ok(Self { throttle_time_ms, error_code, unknown_state_filters, transaction_states })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.length(
             flexible,
             self.unknown_state_filters.len(),
@@ -90,13 +98,17 @@ pub struct TransactionState<'a> {
 }
 
 impl<'a> TransactionState<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let transactional_id = reader.string(flexible, "TransactionState.TransactionalId")?;
-        let producer_id = reader.i64("TransactionState.ProducerId")?;
-        let transaction_state = reader.string(flexible, "TransactionState.TransactionState")?;
+        reader.string(flexible, "TransactionState.TransactionalId", &mut self.transactional_id)?;
+        self.producer_id = reader.i64("TransactionState.ProducerId")?;
+        reader.string(
+            flexible,
+            "TransactionState.TransactionState",
+            &mut self.transaction_state,
+        )?;
         reader.skip_tags("TransactionState")?;
-        Ok(Self { transactional_id, producer_id, transaction_state })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

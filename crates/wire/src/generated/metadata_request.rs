@@ -34,41 +34,43 @@ impl<'a> Message<'a> for MetadataRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 13);
     const FLEXIBLE: i16 = 9;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let topics = if version >= 1 {
-            reader.nullable_array(flexible, 2, "MetadataRequest.Topics", |reader| {
-                MetadataRequestTopic::read(reader, version)
-            })?
+        if version >= 1 {
+            reader.nullable_array(
+                flexible,
+                2,
+                "MetadataRequest.Topics",
+                &mut self.topics,
+                |reader, element| element.read(reader, version),
+            )?;
         } else {
-            Some(reader.array(flexible, 2, "MetadataRequest.Topics", |reader| {
-                MetadataRequestTopic::read(reader, version)
-            })?)
+            let mut value: Vec<MetadataRequestTopic<'a>> = Default::default();
+            reader.array(
+                flexible,
+                2,
+                "MetadataRequest.Topics",
+                &mut value,
+                |reader, element| element.read(reader, version),
+            )?;
+            self.topics = Some(value);
         };
-        let allow_auto_topic_creation = if version >= 4 {
-            reader.bool("MetadataRequest.AllowAutoTopicCreation")?
-        } else {
-            true
-        };
-        let include_cluster_authorized_operations = if (8..=10).contains(&version) {
-            reader.bool("MetadataRequest.IncludeClusterAuthorizedOperations")?
-        } else {
-            false
-        };
-        let include_topic_authorized_operations = if version >= 8 {
-            reader.bool("MetadataRequest.IncludeTopicAuthorizedOperations")?
-        } else {
-            false
-        };
+        if version >= 4 {
+            self.allow_auto_topic_creation =
+                reader.bool("MetadataRequest.AllowAutoTopicCreation")?;
+        }
+        if (8..=10).contains(&version) {
+            self.include_cluster_authorized_operations =
+                reader.bool("MetadataRequest.IncludeClusterAuthorizedOperations")?;
+        }
+        if version >= 8 {
+            self.include_topic_authorized_operations =
+                reader.bool("MetadataRequest.IncludeTopicAuthorizedOperations")?;
+        }
         if flexible {
             reader.skip_tags("MetadataRequest")?;
         }
-        Ok(Self {
-            topics,
-            allow_auto_topic_creation,
-            include_cluster_authorized_operations,
-            include_topic_authorized_operations,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -156,19 +158,22 @@ impl Default for MetadataRequestTopic<'_> {
 }
 
 impl<'a> MetadataRequestTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let topic_id =
-            if version >= 10 { reader.uuid("MetadataRequestTopic.TopicId")? } else { Uuid::ZERO };
-        let name = if version >= 10 {
-            reader.nullable_string(flexible, "MetadataRequestTopic.Name")?
+        if version >= 10 {
+            self.topic_id = reader.uuid("MetadataRequestTopic.TopicId")?;
+        }
+        if version >= 10 {
+            reader.nullable_string(flexible, "MetadataRequestTopic.Name", &mut self.name)?;
         } else {
-            Some(reader.string(flexible, "MetadataRequestTopic.Name")?)
+            let mut value: &'a str = Default::default();
+            reader.string(flexible, "MetadataRequestTopic.Name", &mut value)?;
+            self.name = Some(value);
         };
         if flexible {
             reader.skip_tags("MetadataRequestTopic")?;
         }
-        Ok(Self { topic_id, name })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -41,41 +41,42 @@ impl<'a> Message<'a> for MetadataResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 13);
     const FLEXIBLE: i16 = 9;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let throttle_time_ms =
-            if version >= 3 { reader.i32("MetadataResponse.ThrottleTimeMs")? } else { 0 };
-        let brokers = reader.array(flexible, 10, "MetadataResponse.Brokers", |reader| {
-            MetadataResponseBroker::read(reader, version)
-        })?;
-        let cluster_id = if version >= 2 {
-            reader.nullable_string(flexible, "MetadataResponse.ClusterId")?
-        } else {
-            None
-        };
-        let controller_id =
-            if version >= 1 { reader.i32("MetadataResponse.ControllerId")? } else { -1 };
-        let topics = reader.array(flexible, 8, "MetadataResponse.Topics", |reader| {
-            MetadataResponseTopic::read(reader, version)
-        })?;
-        let cluster_authorized_operations = if (8..=10).contains(&version) {
-            reader.i32("MetadataResponse.ClusterAuthorizedOperations")?
-        } else {
-            -2147483648
-        };
-        let error_code = if version >= 13 { reader.i16("MetadataResponse.ErrorCode")? } else { 0 };
+        if version >= 3 {
+            self.throttle_time_ms = reader.i32("MetadataResponse.ThrottleTimeMs")?;
+        }
+        reader.array(
+            flexible,
+            10,
+            "MetadataResponse.Brokers",
+            &mut self.brokers,
+            |reader, element| element.read(reader, version),
+        )?;
+        if version >= 2 {
+            reader.nullable_string(flexible, "MetadataResponse.ClusterId", &mut self.cluster_id)?;
+        }
+        if version >= 1 {
+            self.controller_id = reader.i32("MetadataResponse.ControllerId")?;
+        }
+        reader.array(
+            flexible,
+            8,
+            "MetadataResponse.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        if (8..=10).contains(&version) {
+            self.cluster_authorized_operations =
+                reader.i32("MetadataResponse.ClusterAuthorizedOperations")?;
+        }
+        if version >= 13 {
+            self.error_code = reader.i16("MetadataResponse.ErrorCode")?;
+        }
         if flexible {
             reader.skip_tags("MetadataResponse")?;
         }
-        Ok(Self {
-            throttle_time_ms,
-            brokers,
-            cluster_id,
-            controller_id,
-            topics,
-            cluster_authorized_operations,
-            error_code,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -161,20 +162,18 @@ pub struct MetadataResponseBroker<'a> {
 }
 
 impl<'a> MetadataResponseBroker<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let node_id = reader.i32("MetadataResponseBroker.NodeId")?;
-        let host = reader.string(flexible, "MetadataResponseBroker.Host")?;
-        let port = reader.i32("MetadataResponseBroker.Port")?;
-        let rack = if version >= 1 {
-            reader.nullable_string(flexible, "MetadataResponseBroker.Rack")?
-        } else {
-            None
-        };
+        self.node_id = reader.i32("MetadataResponseBroker.NodeId")?;
+        reader.string(flexible, "MetadataResponseBroker.Host", &mut self.host)?;
+        self.port = reader.i32("MetadataResponseBroker.Port")?;
+        if version >= 1 {
+            reader.nullable_string(flexible, "MetadataResponseBroker.Rack", &mut self.rack)?;
+        }
         if flexible {
             reader.skip_tags("MetadataResponseBroker")?;
         }
-        Ok(Self { node_id, host, port, rack })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -236,38 +235,37 @@ impl Default for MetadataResponseTopic<'_> {
 }
 
 impl<'a> MetadataResponseTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let error_code = reader.i16("MetadataResponseTopic.ErrorCode")?;
-        let name = if version >= 12 {
-            reader.nullable_string(flexible, "MetadataResponseTopic.Name")?
+        self.error_code = reader.i16("MetadataResponseTopic.ErrorCode")?;
+        if version >= 12 {
+            reader.nullable_string(flexible, "MetadataResponseTopic.Name", &mut self.name)?;
         } else {
-            Some(reader.string(flexible, "MetadataResponseTopic.Name")?)
+            let mut value: &'a str = Default::default();
+            reader.string(flexible, "MetadataResponseTopic.Name", &mut value)?;
+            self.name = Some(value);
         };
-        let topic_id =
-            if version >= 10 { reader.uuid("MetadataResponseTopic.TopicId")? } else { Uuid::ZERO };
-        let is_internal =
-            if version >= 1 { reader.bool("MetadataResponseTopic.IsInternal")? } else { false };
-        let partitions =
-            reader.array(flexible, 18, "MetadataResponseTopic.Partitions", |reader| {
-                MetadataResponsePartition::read(reader, version)
-            })?;
-        let topic_authorized_operations = if version >= 8 {
-            reader.i32("MetadataResponseTopic.TopicAuthorizedOperations")?
-        } else {
-            -2147483648
-        };
+        if version >= 10 {
+            self.topic_id = reader.uuid("MetadataResponseTopic.TopicId")?;
+        }
+        if version >= 1 {
+            self.is_internal = reader.bool("MetadataResponseTopic.IsInternal")?;
+        }
+        reader.array(
+            flexible,
+            18,
+            "MetadataResponseTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
+        if version >= 8 {
+            self.topic_authorized_operations =
+                reader.i32("MetadataResponseTopic.TopicAuthorizedOperations")?;
+        }
         if flexible {
             reader.skip_tags("MetadataResponseTopic")?;
         }
-        Ok(Self {
-            error_code,
-            name,
-            topic_id,
-            is_internal,
-            partitions,
-            topic_authorized_operations,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -359,67 +357,69 @@ impl Default for MetadataResponsePartition {
 }
 
 impl MetadataResponsePartition {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let error_code = reader.i16("MetadataResponsePartition.ErrorCode")?;
-        let partition_index = reader.i32("MetadataResponsePartition.PartitionIndex")?;
-        let leader_id = reader.i32("MetadataResponsePartition.LeaderId")?;
-        let leader_epoch =
-            if version >= 7 { reader.i32("MetadataResponsePartition.LeaderEpoch")? } else { -1 };
-        let replica_nodes =
-            reader.array(flexible, 4, "MetadataResponsePartition.ReplicaNodes", |reader| {
-                reader.i32("MetadataResponsePartition.ReplicaNodes")
-            })?;
-        let isr_nodes =
-            reader.array(flexible, 4, "MetadataResponsePartition.IsrNodes", |reader| {
-                reader.i32("MetadataResponsePartition.IsrNodes")
-            })?;
-        let offline_replicas = if version >= 5 {
-            reader.array(flexible, 4, "MetadataResponsePartition.OfflineReplicas", |reader| {
-                reader.i32("MetadataResponsePartition.OfflineReplicas")
-            })?
-        } else {
-            Vec::new()
-        };
+        self.error_code = reader.i16("MetadataResponsePartition.ErrorCode")?;
+        self.partition_index = reader.i32("MetadataResponsePartition.PartitionIndex")?;
+        self.leader_id = reader.i32("MetadataResponsePartition.LeaderId")?;
+        if version >= 7 {
+            self.leader_epoch = reader.i32("MetadataResponsePartition.LeaderEpoch")?;
+        }
+        reader.numbers(
+            flexible,
+            "MetadataResponsePartition.ReplicaNodes",
+            &mut self.replica_nodes,
+            i32::from_be_bytes,
+        )?;
+        reader.numbers(
+            flexible,
+            "MetadataResponsePartition.IsrNodes",
+            &mut self.isr_nodes,
+            i32::from_be_bytes,
+        )?;
+        if version >= 5 {
+            reader.numbers(
+                flexible,
+                "MetadataResponsePartition.OfflineReplicas",
+                &mut self.offline_replicas,
+                i32::from_be_bytes,
+            )?;
+        }
         if flexible {
             reader.skip_tags("MetadataResponsePartition")?;
         }
-        Ok(Self {
-            error_code,
-            partition_index,
-            leader_id,
-            leader_epoch,
-            replica_nodes,
-            isr_nodes,
-            offline_replicas,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 9;
-        out.i16(self.error_code);
-        out.i32(self.partition_index);
-        out.i32(self.leader_id);
+        let mut fixed = [0; 10];
+        fixed[0..2].copy_from_slice(&self.error_code.to_be_bytes());
+        fixed[2..6].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[6..10].copy_from_slice(&self.leader_id.to_be_bytes());
+        out.raw(&fixed);
         if version >= 7 {
             out.i32(self.leader_epoch);
         }
-        out.length(flexible, self.replica_nodes.len(), "MetadataResponsePartition.ReplicaNodes")?;
-        for element in &self.replica_nodes {
-            out.i32(*element);
-        }
-        out.length(flexible, self.isr_nodes.len(), "MetadataResponsePartition.IsrNodes")?;
-        for element in &self.isr_nodes {
-            out.i32(*element);
-        }
+        out.numbers(
+            flexible,
+            &self.replica_nodes,
+            "MetadataResponsePartition.ReplicaNodes",
+            i32::to_be_bytes,
+        )?;
+        out.numbers(
+            flexible,
+            &self.isr_nodes,
+            "MetadataResponsePartition.IsrNodes",
+            i32::to_be_bytes,
+        )?;
         if version >= 5 {
-            out.length(
+            out.numbers(
                 flexible,
-                self.offline_replicas.len(),
+                &self.offline_replicas,
                 "MetadataResponsePartition.OfflineReplicas",
+                i32::to_be_bytes,
             )?;
-            for element in &self.offline_replicas {
-                out.i32(*element);
-            }
         }
         if flexible {
             out.varint(0);

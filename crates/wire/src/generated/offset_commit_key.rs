@@ -19,12 +19,12 @@ impl<'a> Message<'a> for OffsetCommitKey<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let group = reader.string(flexible, "OffsetCommitKey.group")?;
-        let topic = reader.string(flexible, "OffsetCommitKey.topic")?;
-        let partition = reader.i32("OffsetCommitKey.partition")?;
-        Ok(Self { group, topic, partition })
+        reader.string(flexible, "OffsetCommitKey.group", &mut self.group)?;
+        reader.string(flexible, "OffsetCommitKey.topic", &mut self.topic)?;
+        self.partition = reader.i32("OffsetCommitKey.partition")?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -40,33 +40,33 @@ impl<'a> Message<'a> for OffsetCommitRequest<'a> {
     const VERSIONS: Versions = Versions::new(2, 10);
     const FLEXIBLE: i16 = 8;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 8;
-        let group_id = reader.string(flexible, "OffsetCommitRequest.GroupId")?;
-        let generation_id_or_member_epoch =
+        reader.string(flexible, "OffsetCommitRequest.GroupId", &mut self.group_id)?;
+        self.generation_id_or_member_epoch =
             reader.i32("OffsetCommitRequest.GenerationIdOrMemberEpoch")?;
-        let member_id = reader.string(flexible, "OffsetCommitRequest.MemberId")?;
-        let group_instance_id = if version >= 7 {
-            reader.nullable_string(flexible, "OffsetCommitRequest.GroupInstanceId")?
-        } else {
-            None
-        };
-        let retention_time_ms =
-            if version <= 4 { reader.i64("OffsetCommitRequest.RetentionTimeMs")? } else { -1 };
-        let topics = reader.array(flexible, 3, "OffsetCommitRequest.Topics", |reader| {
-            OffsetCommitRequestTopic::read(reader, version)
-        })?;
+        reader.string(flexible, "OffsetCommitRequest.MemberId", &mut self.member_id)?;
+        if version >= 7 {
+            reader.nullable_string(
+                flexible,
+                "OffsetCommitRequest.GroupInstanceId",
+                &mut self.group_instance_id,
+            )?;
+        }
+        if version <= 4 {
+            self.retention_time_ms = reader.i64("OffsetCommitRequest.RetentionTimeMs")?;
+        }
+        reader.array(
+            flexible,
+            3,
+            "OffsetCommitRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("OffsetCommitRequest")?;
         }
-        Ok(Self {
-            group_id,
-            generation_id_or_member_epoch,
-            member_id,
-            group_instance_id,
-            retention_time_ms,
-            topics,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -135,26 +135,25 @@ pub struct OffsetCommitRequestTopic<'a> {
 }
 
 impl<'a> OffsetCommitRequestTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 8;
-        let name = if version <= 9 {
-            reader.string(flexible, "OffsetCommitRequestTopic.Name")?
-        } else {
-            ""
-        };
-        let topic_id = if version >= 10 {
-            reader.uuid("OffsetCommitRequestTopic.TopicId")?
-        } else {
-            Uuid::ZERO
-        };
-        let partitions =
-            reader.array(flexible, 14, "OffsetCommitRequestTopic.Partitions", |reader| {
-                OffsetCommitRequestPartition::read(reader, version)
-            })?;
+        if version <= 9 {
+            reader.string(flexible, "OffsetCommitRequestTopic.Name", &mut self.name)?;
+        }
+        if version >= 10 {
+            self.topic_id = reader.uuid("OffsetCommitRequestTopic.TopicId")?;
+        }
+        reader.array(
+            flexible,
+            14,
+            "OffsetCommitRequestTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("OffsetCommitRequestTopic")?;
         }
-        Ok(Self { name, topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -220,27 +219,31 @@ impl Default for OffsetCommitRequestPartition<'_> {
 }
 
 impl<'a> OffsetCommitRequestPartition<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 8;
-        let partition_index = reader.i32("OffsetCommitRequestPartition.PartitionIndex")?;
-        let committed_offset = reader.i64("OffsetCommitRequestPartition.CommittedOffset")?;
-        let committed_leader_epoch = if version >= 6 {
-            reader.i32("OffsetCommitRequestPartition.CommittedLeaderEpoch")?
-        } else {
-            -1
-        };
-        let committed_metadata =
-            reader.nullable_string(flexible, "OffsetCommitRequestPartition.CommittedMetadata")?;
+        self.partition_index = reader.i32("OffsetCommitRequestPartition.PartitionIndex")?;
+        self.committed_offset = reader.i64("OffsetCommitRequestPartition.CommittedOffset")?;
+        if version >= 6 {
+            self.committed_leader_epoch =
+                reader.i32("OffsetCommitRequestPartition.CommittedLeaderEpoch")?;
+        }
+        reader.nullable_string(
+            flexible,
+            "OffsetCommitRequestPartition.CommittedMetadata",
+            &mut self.committed_metadata,
+        )?;
         if flexible {
             reader.skip_tags("OffsetCommitRequestPartition")?;
         }
-        Ok(Self { partition_index, committed_offset, committed_leader_epoch, committed_metadata })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 8;
-        out.i32(self.partition_index);
-        out.i64(self.committed_offset);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
+        out.raw(&fixed);
         if version >= 6 {
             out.i32(self.committed_leader_epoch);
         }

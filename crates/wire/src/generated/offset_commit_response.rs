@@ -17,17 +17,22 @@ impl<'a> Message<'a> for OffsetCommitResponse<'a> {
     const VERSIONS: Versions = Versions::new(2, 10);
     const FLEXIBLE: i16 = 8;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 8;
-        let throttle_time_ms =
-            if version >= 3 { reader.i32("OffsetCommitResponse.ThrottleTimeMs")? } else { 0 };
-        let topics = reader.array(flexible, 3, "OffsetCommitResponse.Topics", |reader| {
-            OffsetCommitResponseTopic::read(reader, version)
-        })?;
+        if version >= 3 {
+            self.throttle_time_ms = reader.i32("OffsetCommitResponse.ThrottleTimeMs")?;
+        }
+        reader.array(
+            flexible,
+            3,
+            "OffsetCommitResponse.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("OffsetCommitResponse")?;
         }
-        Ok(Self { throttle_time_ms, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -74,26 +79,25 @@ pub struct OffsetCommitResponseTopic<'a> {
 }
 
 impl<'a> OffsetCommitResponseTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 8;
-        let name = if version <= 9 {
-            reader.string(flexible, "OffsetCommitResponseTopic.Name")?
-        } else {
-            ""
-        };
-        let topic_id = if version >= 10 {
-            reader.uuid("OffsetCommitResponseTopic.TopicId")?
-        } else {
-            Uuid::ZERO
-        };
-        let partitions =
-            reader.array(flexible, 6, "OffsetCommitResponseTopic.Partitions", |reader| {
-                OffsetCommitResponsePartition::read(reader, version)
-            })?;
+        if version <= 9 {
+            reader.string(flexible, "OffsetCommitResponseTopic.Name", &mut self.name)?;
+        }
+        if version >= 10 {
+            self.topic_id = reader.uuid("OffsetCommitResponseTopic.TopicId")?;
+        }
+        reader.array(
+            flexible,
+            6,
+            "OffsetCommitResponseTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("OffsetCommitResponseTopic")?;
         }
-        Ok(Self { name, topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -144,20 +148,22 @@ pub struct OffsetCommitResponsePartition {
 }
 
 impl OffsetCommitResponsePartition {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 8;
-        let partition_index = reader.i32("OffsetCommitResponsePartition.PartitionIndex")?;
-        let error_code = reader.i16("OffsetCommitResponsePartition.ErrorCode")?;
+        self.partition_index = reader.i32("OffsetCommitResponsePartition.PartitionIndex")?;
+        self.error_code = reader.i16("OffsetCommitResponsePartition.ErrorCode")?;
         if flexible {
             reader.skip_tags("OffsetCommitResponsePartition")?;
         }
-        Ok(Self { partition_index, error_code })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 8;
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

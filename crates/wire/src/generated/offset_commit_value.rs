@@ -38,26 +38,29 @@ impl<'a> Message<'a> for OffsetCommitValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 4);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let offset = reader.i64("OffsetCommitValue.offset")?;
-        let leader_epoch =
-            if version >= 3 { reader.i32("OffsetCommitValue.leaderEpoch")? } else { -1 };
-        let metadata = reader.string(flexible, "OffsetCommitValue.metadata")?;
-        let commit_timestamp = reader.i64("OffsetCommitValue.commitTimestamp")?;
-        let expire_timestamp =
-            if version == 1 { reader.i64("OffsetCommitValue.expireTimestamp")? } else { -1 };
-        let mut topic_id: Uuid = Uuid::ZERO;
+        self.offset = reader.i64("OffsetCommitValue.offset")?;
+        if version >= 3 {
+            self.leader_epoch = reader.i32("OffsetCommitValue.leaderEpoch")?;
+        }
+        reader.string(flexible, "OffsetCommitValue.metadata", &mut self.metadata)?;
+        self.commit_timestamp = reader.i64("OffsetCommitValue.commitTimestamp")?;
+        if version == 1 {
+            self.expire_timestamp = reader.i64("OffsetCommitValue.expireTimestamp")?;
+        }
         if flexible {
             reader.tags("OffsetCommitValue", |reader, tag| {
                 match tag {
-                    0 if version >= 4 => topic_id = reader.uuid("OffsetCommitValue.topicId")?,
+                    0 if version >= 4 => {
+                        self.topic_id = reader.uuid("OffsetCommitValue.topicId")?
+                    }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
         }
-        Ok(Self { offset, leader_epoch, metadata, commit_timestamp, expire_timestamp, topic_id })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

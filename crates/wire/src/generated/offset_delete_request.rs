@@ -17,13 +17,17 @@ impl<'a> Message<'a> for OffsetDeleteRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let group_id = reader.string(flexible, "OffsetDeleteRequest.GroupId")?;
-        let topics = reader.array(flexible, 6, "OffsetDeleteRequest.Topics", |reader| {
-            OffsetDeleteRequestTopic::read(reader, version)
-        })?;
-        Ok(Self { group_id, topics })
+        reader.string(flexible, "OffsetDeleteRequest.GroupId", &mut self.group_id)?;
+        reader.array(
+            flexible,
+            6,
+            "OffsetDeleteRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -63,14 +67,17 @@ pub struct OffsetDeleteRequestTopic<'a> {
 }
 
 impl<'a> OffsetDeleteRequestTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let name = reader.string(flexible, "OffsetDeleteRequestTopic.Name")?;
-        let partitions =
-            reader.array(flexible, 4, "OffsetDeleteRequestTopic.Partitions", |reader| {
-                OffsetDeleteRequestPartition::read(reader, version)
-            })?;
-        Ok(Self { name, partitions })
+        reader.string(flexible, "OffsetDeleteRequestTopic.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            4,
+            "OffsetDeleteRequestTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -103,9 +110,9 @@ pub struct OffsetDeleteRequestPartition {
 }
 
 impl OffsetDeleteRequestPartition {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let partition_index = reader.i32("OffsetDeleteRequestPartition.PartitionIndex")?;
-        Ok(Self { partition_index })
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.partition_index = reader.i32("OffsetDeleteRequestPartition.PartitionIndex")?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

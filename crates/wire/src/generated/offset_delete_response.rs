@@ -19,20 +19,26 @@ impl<'a> Message<'a> for OffsetDeleteResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let error_code = reader.i16("OffsetDeleteResponse.ErrorCode")?;
-        let throttle_time_ms = reader.i32("OffsetDeleteResponse.ThrottleTimeMs")?;
-        let topics = reader.array(flexible, 6, "OffsetDeleteResponse.Topics", |reader| {
-            OffsetDeleteResponseTopic::read(reader, version)
-        })?;
-        Ok(Self { error_code, throttle_time_ms, topics })
+        self.error_code = reader.i16("OffsetDeleteResponse.ErrorCode")?;
+        self.throttle_time_ms = reader.i32("OffsetDeleteResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            6,
+            "OffsetDeleteResponse.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = false;
-        out.i16(self.error_code);
-        out.i32(self.throttle_time_ms);
+        let mut fixed = [0; 6];
+        fixed[0..2].copy_from_slice(&self.error_code.to_be_bytes());
+        fixed[2..6].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        out.raw(&fixed);
         out.length(flexible, self.topics.len(), "OffsetDeleteResponse.Topics")?;
         for element in &self.topics {
             element.write(version, out)?;
@@ -61,14 +67,17 @@ pub struct OffsetDeleteResponseTopic<'a> {
 }
 
 impl<'a> OffsetDeleteResponseTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let name = reader.string(flexible, "OffsetDeleteResponseTopic.Name")?;
-        let partitions =
-            reader.array(flexible, 6, "OffsetDeleteResponseTopic.Partitions", |reader| {
-                OffsetDeleteResponsePartition::read(reader, version)
-            })?;
-        Ok(Self { name, partitions })
+        reader.string(flexible, "OffsetDeleteResponseTopic.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            6,
+            "OffsetDeleteResponseTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -103,15 +112,17 @@ pub struct OffsetDeleteResponsePartition {
 }
 
 impl OffsetDeleteResponsePartition {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let partition_index = reader.i32("OffsetDeleteResponsePartition.PartitionIndex")?;
-        let error_code = reader.i16("OffsetDeleteResponsePartition.ErrorCode")?;
-        Ok(Self { partition_index, error_code })
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.partition_index = reader.i32("OffsetDeleteResponsePartition.PartitionIndex")?;
+        self.error_code = reader.i16("OffsetDeleteResponsePartition.ErrorCode")?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         Ok(())
     }
 

@@ -29,36 +29,48 @@ impl<'a> Message<'a> for OffsetFetchRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 10);
     const FLEXIBLE: i16 = 6;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let group_id =
-            if version <= 7 { reader.string(flexible, "OffsetFetchRequest.GroupId")? } else { "" };
-        let topics = if version <= 7 {
+        if version <= 7 {
+            reader.string(flexible, "OffsetFetchRequest.GroupId", &mut self.group_id)?;
+        }
+        if version <= 7 {
             if (2..=7).contains(&version) {
-                reader.nullable_array(flexible, 3, "OffsetFetchRequest.Topics", |reader| {
-                    OffsetFetchRequestTopic::read(reader, version)
-                })?
+                reader.nullable_array(
+                    flexible,
+                    3,
+                    "OffsetFetchRequest.Topics",
+                    &mut self.topics,
+                    |reader, element| element.read(reader, version),
+                )?;
             } else {
-                Some(reader.array(flexible, 3, "OffsetFetchRequest.Topics", |reader| {
-                    OffsetFetchRequestTopic::read(reader, version)
-                })?)
-            }
-        } else {
-            Some(Vec::new())
-        };
-        let groups = if version >= 8 {
-            reader.array(flexible, 3, "OffsetFetchRequest.Groups", |reader| {
-                OffsetFetchRequestGroup::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
-        let require_stable =
-            if version >= 7 { reader.bool("OffsetFetchRequest.RequireStable")? } else { false };
+                let mut value: Vec<OffsetFetchRequestTopic<'a>> = Default::default();
+                reader.array(
+                    flexible,
+                    3,
+                    "OffsetFetchRequest.Topics",
+                    &mut value,
+                    |reader, element| element.read(reader, version),
+                )?;
+                self.topics = Some(value);
+            };
+        }
+        if version >= 8 {
+            reader.array(
+                flexible,
+                3,
+                "OffsetFetchRequest.Groups",
+                &mut self.groups,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
+        if version >= 7 {
+            self.require_stable = reader.bool("OffsetFetchRequest.RequireStable")?;
+        }
         if flexible {
             reader.skip_tags("OffsetFetchRequest")?;
         }
-        Ok(Self { group_id, topics, groups, require_stable })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -146,30 +158,30 @@ pub struct OffsetFetchRequestTopic<'a> {
 }
 
 impl<'a> OffsetFetchRequestTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let name = reader.string(flexible, "OffsetFetchRequestTopic.Name")?;
-        let partition_indexes =
-            reader.array(flexible, 4, "OffsetFetchRequestTopic.PartitionIndexes", |reader| {
-                reader.i32("OffsetFetchRequestTopic.PartitionIndexes")
-            })?;
+        reader.string(flexible, "OffsetFetchRequestTopic.Name", &mut self.name)?;
+        reader.numbers(
+            flexible,
+            "OffsetFetchRequestTopic.PartitionIndexes",
+            &mut self.partition_indexes,
+            i32::from_be_bytes,
+        )?;
         if flexible {
             reader.skip_tags("OffsetFetchRequestTopic")?;
         }
-        Ok(Self { name, partition_indexes })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 6;
         out.string(flexible, self.name, "OffsetFetchRequestTopic.Name")?;
-        out.length(
+        out.numbers(
             flexible,
-            self.partition_indexes.len(),
+            &self.partition_indexes,
             "OffsetFetchRequestTopic.PartitionIndexes",
+            i32::to_be_bytes,
         )?;
-        for element in &self.partition_indexes {
-            out.i32(*element);
-        }
         if flexible {
             out.varint(0);
         }
@@ -209,22 +221,28 @@ impl Default for OffsetFetchRequestGroup<'_> {
 }
 
 impl<'a> OffsetFetchRequestGroup<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "OffsetFetchRequestGroup.GroupId")?;
-        let member_id = if version >= 9 {
-            reader.nullable_string(flexible, "OffsetFetchRequestGroup.MemberId")?
-        } else {
-            None
-        };
-        let member_epoch =
-            if version >= 9 { reader.i32("OffsetFetchRequestGroup.MemberEpoch")? } else { -1 };
-        let topics =
-            reader.nullable_array(flexible, 3, "OffsetFetchRequestGroup.Topics", |reader| {
-                OffsetFetchRequestTopics::read(reader, version)
-            })?;
+        reader.string(flexible, "OffsetFetchRequestGroup.GroupId", &mut self.group_id)?;
+        if version >= 9 {
+            reader.nullable_string(
+                flexible,
+                "OffsetFetchRequestGroup.MemberId",
+                &mut self.member_id,
+            )?;
+        }
+        if version >= 9 {
+            self.member_epoch = reader.i32("OffsetFetchRequestGroup.MemberEpoch")?;
+        }
+        reader.nullable_array(
+            flexible,
+            3,
+            "OffsetFetchRequestGroup.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("OffsetFetchRequestGroup")?;
-        Ok(Self { group_id, member_id, member_epoch, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -279,24 +297,22 @@ pub struct OffsetFetchRequestTopics<'a> {
 }
 
 impl<'a> OffsetFetchRequestTopics<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = if version <= 9 {
-            reader.string(flexible, "OffsetFetchRequestTopics.Name")?
-        } else {
-            ""
-        };
-        let topic_id = if version >= 10 {
-            reader.uuid("OffsetFetchRequestTopics.TopicId")?
-        } else {
-            Uuid::ZERO
-        };
-        let partition_indexes =
-            reader.array(flexible, 4, "OffsetFetchRequestTopics.PartitionIndexes", |reader| {
-                reader.i32("OffsetFetchRequestTopics.PartitionIndexes")
-            })?;
+        if version <= 9 {
+            reader.string(flexible, "OffsetFetchRequestTopics.Name", &mut self.name)?;
+        }
+        if version >= 10 {
+            self.topic_id = reader.uuid("OffsetFetchRequestTopics.TopicId")?;
+        }
+        reader.numbers(
+            flexible,
+            "OffsetFetchRequestTopics.PartitionIndexes",
+            &mut self.partition_indexes,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("OffsetFetchRequestTopics")?;
-        Ok(Self { name, topic_id, partition_indexes })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -307,14 +323,12 @@ impl<'a> OffsetFetchRequestTopics<'a> {
         if version >= 10 {
             out.uuid(self.topic_id);
         }
-        out.length(
+        out.numbers(
             flexible,
-            self.partition_indexes.len(),
+            &self.partition_indexes,
             "OffsetFetchRequestTopics.PartitionIndexes",
+            i32::to_be_bytes,
         )?;
-        for element in &self.partition_indexes {
-            out.i32(*element);
-        }
         out.varint(0);
         Ok(())
     }

@@ -21,33 +21,36 @@ impl<'a> Message<'a> for OffsetFetchResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 10);
     const FLEXIBLE: i16 = 6;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let throttle_time_ms =
-            if version >= 3 { reader.i32("OffsetFetchResponse.ThrottleTimeMs")? } else { 0 };
-        let topics = if version <= 7 {
-            reader.array(flexible, 3, "OffsetFetchResponse.Topics", |reader| {
-                OffsetFetchResponseTopic::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
-        let error_code = if (2..=7).contains(&version) {
-            reader.i16("OffsetFetchResponse.ErrorCode")?
-        } else {
-            0
-        };
-        let groups = if version >= 8 {
-            reader.array(flexible, 5, "OffsetFetchResponse.Groups", |reader| {
-                OffsetFetchResponseGroup::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
+        if version >= 3 {
+            self.throttle_time_ms = reader.i32("OffsetFetchResponse.ThrottleTimeMs")?;
+        }
+        if version <= 7 {
+            reader.array(
+                flexible,
+                3,
+                "OffsetFetchResponse.Topics",
+                &mut self.topics,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
+        if (2..=7).contains(&version) {
+            self.error_code = reader.i16("OffsetFetchResponse.ErrorCode")?;
+        }
+        if version >= 8 {
+            reader.array(
+                flexible,
+                5,
+                "OffsetFetchResponse.Groups",
+                &mut self.groups,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
         if flexible {
             reader.skip_tags("OffsetFetchResponse")?;
         }
-        Ok(Self { throttle_time_ms, topics, error_code, groups })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -118,17 +121,20 @@ pub struct OffsetFetchResponseTopic<'a> {
 }
 
 impl<'a> OffsetFetchResponseTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let name = reader.string(flexible, "OffsetFetchResponseTopic.Name")?;
-        let partitions =
-            reader.array(flexible, 16, "OffsetFetchResponseTopic.Partitions", |reader| {
-                OffsetFetchResponsePartition::read(reader, version)
-            })?;
+        reader.string(flexible, "OffsetFetchResponseTopic.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            16,
+            "OffsetFetchResponseTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("OffsetFetchResponseTopic")?;
         }
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -187,27 +193,32 @@ impl Default for OffsetFetchResponsePartition<'_> {
 }
 
 impl<'a> OffsetFetchResponsePartition<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 6;
-        let partition_index = reader.i32("OffsetFetchResponsePartition.PartitionIndex")?;
-        let committed_offset = reader.i64("OffsetFetchResponsePartition.CommittedOffset")?;
-        let committed_leader_epoch = if version >= 5 {
-            reader.i32("OffsetFetchResponsePartition.CommittedLeaderEpoch")?
-        } else {
-            -1
-        };
-        let metadata = reader.nullable_string(flexible, "OffsetFetchResponsePartition.Metadata")?;
-        let error_code = reader.i16("OffsetFetchResponsePartition.ErrorCode")?;
+        self.partition_index = reader.i32("OffsetFetchResponsePartition.PartitionIndex")?;
+        self.committed_offset = reader.i64("OffsetFetchResponsePartition.CommittedOffset")?;
+        if version >= 5 {
+            self.committed_leader_epoch =
+                reader.i32("OffsetFetchResponsePartition.CommittedLeaderEpoch")?;
+        }
+        reader.nullable_string(
+            flexible,
+            "OffsetFetchResponsePartition.Metadata",
+            &mut self.metadata,
+        )?;
+        self.error_code = reader.i16("OffsetFetchResponsePartition.ErrorCode")?;
         if flexible {
             reader.skip_tags("OffsetFetchResponsePartition")?;
         }
-        Ok(Self { partition_index, committed_offset, committed_leader_epoch, metadata, error_code })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 6;
-        out.i32(self.partition_index);
-        out.i64(self.committed_offset);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
+        out.raw(&fixed);
         if version >= 5 {
             out.i32(self.committed_leader_epoch);
         }
@@ -245,15 +256,19 @@ pub struct OffsetFetchResponseGroup<'a> {
 }
 
 impl<'a> OffsetFetchResponseGroup<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "OffsetFetchResponseGroup.GroupId")?;
-        let topics = reader.array(flexible, 3, "OffsetFetchResponseGroup.Topics", |reader| {
-            OffsetFetchResponseTopics::read(reader, version)
-        })?;
-        let error_code = reader.i16("OffsetFetchResponseGroup.ErrorCode")?;
+        reader.string(flexible, "OffsetFetchResponseGroup.GroupId", &mut self.group_id)?;
+        reader.array(
+            flexible,
+            3,
+            "OffsetFetchResponseGroup.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.error_code = reader.i16("OffsetFetchResponseGroup.ErrorCode")?;
         reader.skip_tags("OffsetFetchResponseGroup")?;
-        Ok(Self { group_id, topics, error_code })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -292,24 +307,23 @@ pub struct OffsetFetchResponseTopics<'a> {
 }
 
 impl<'a> OffsetFetchResponseTopics<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = if version <= 9 {
-            reader.string(flexible, "OffsetFetchResponseTopics.Name")?
-        } else {
-            ""
-        };
-        let topic_id = if version >= 10 {
-            reader.uuid("OffsetFetchResponseTopics.TopicId")?
-        } else {
-            Uuid::ZERO
-        };
-        let partitions =
-            reader.array(flexible, 20, "OffsetFetchResponseTopics.Partitions", |reader| {
-                OffsetFetchResponsePartitions::read(reader, version)
-            })?;
+        if version <= 9 {
+            reader.string(flexible, "OffsetFetchResponseTopics.Name", &mut self.name)?;
+        }
+        if version >= 10 {
+            self.topic_id = reader.uuid("OffsetFetchResponseTopics.TopicId")?;
+        }
+        reader.array(
+            flexible,
+            20,
+            "OffsetFetchResponseTopics.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("OffsetFetchResponseTopics")?;
-        Ok(Self { name, topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -373,24 +387,29 @@ impl Default for OffsetFetchResponsePartitions<'_> {
 }
 
 impl<'a> OffsetFetchResponsePartitions<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition_index = reader.i32("OffsetFetchResponsePartitions.PartitionIndex")?;
-        let committed_offset = reader.i64("OffsetFetchResponsePartitions.CommittedOffset")?;
-        let committed_leader_epoch =
+        self.partition_index = reader.i32("OffsetFetchResponsePartitions.PartitionIndex")?;
+        self.committed_offset = reader.i64("OffsetFetchResponsePartitions.CommittedOffset")?;
+        self.committed_leader_epoch =
             reader.i32("OffsetFetchResponsePartitions.CommittedLeaderEpoch")?;
-        let metadata =
-            reader.nullable_string(flexible, "OffsetFetchResponsePartitions.Metadata")?;
-        let error_code = reader.i16("OffsetFetchResponsePartitions.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "OffsetFetchResponsePartitions.Metadata",
+            &mut self.metadata,
+        )?;
+        self.error_code = reader.i16("OffsetFetchResponsePartitions.ErrorCode")?;
         reader.skip_tags("OffsetFetchResponsePartitions")?;
-        Ok(Self { partition_index, committed_offset, committed_leader_epoch, metadata, error_code })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.partition_index);
-        out.i64(self.committed_offset);
-        out.i32(self.committed_leader_epoch);
+        let mut fixed = [0; 16];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
+        fixed[12..16].copy_from_slice(&self.committed_leader_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.metadata, "OffsetFetchResponsePartitions.Metadata")?;
         out.i16(self.error_code);
         out.varint(0);

@@ -23,17 +23,22 @@ impl<'a> Message<'a> for OffsetForLeaderEpochRequest<'a> {
     const VERSIONS: Versions = Versions::new(2, 4);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let replica_id =
-            if version >= 3 { reader.i32("OffsetForLeaderEpochRequest.ReplicaId")? } else { -2 };
-        let topics = reader.array(flexible, 3, "OffsetForLeaderEpochRequest.Topics", |reader| {
-            OffsetForLeaderTopic::read(reader, version)
-        })?;
+        if version >= 3 {
+            self.replica_id = reader.i32("OffsetForLeaderEpochRequest.ReplicaId")?;
+        }
+        reader.array(
+            flexible,
+            3,
+            "OffsetForLeaderEpochRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("OffsetForLeaderEpochRequest")?;
         }
-        Ok(Self { replica_id, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -83,17 +88,20 @@ pub struct OffsetForLeaderTopic<'a> {
 }
 
 impl<'a> OffsetForLeaderTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let topic = reader.string(flexible, "OffsetForLeaderTopic.Topic")?;
-        let partitions =
-            reader.array(flexible, 12, "OffsetForLeaderTopic.Partitions", |reader| {
-                OffsetForLeaderPartition::read(reader, version)
-            })?;
+        reader.string(flexible, "OffsetForLeaderTopic.Topic", &mut self.topic)?;
+        reader.array(
+            flexible,
+            12,
+            "OffsetForLeaderTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("OffsetForLeaderTopic")?;
         }
-        Ok(Self { topic, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -142,22 +150,24 @@ impl Default for OffsetForLeaderPartition {
 }
 
 impl OffsetForLeaderPartition {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let partition = reader.i32("OffsetForLeaderPartition.Partition")?;
-        let current_leader_epoch = reader.i32("OffsetForLeaderPartition.CurrentLeaderEpoch")?;
-        let leader_epoch = reader.i32("OffsetForLeaderPartition.LeaderEpoch")?;
+        self.partition = reader.i32("OffsetForLeaderPartition.Partition")?;
+        self.current_leader_epoch = reader.i32("OffsetForLeaderPartition.CurrentLeaderEpoch")?;
+        self.leader_epoch = reader.i32("OffsetForLeaderPartition.LeaderEpoch")?;
         if flexible {
             reader.skip_tags("OffsetForLeaderPartition")?;
         }
-        Ok(Self { partition, current_leader_epoch, leader_epoch })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 4;
-        out.i32(self.partition);
-        out.i32(self.current_leader_epoch);
-        out.i32(self.leader_epoch);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.current_leader_epoch.to_be_bytes());
+        fixed[8..12].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

@@ -17,17 +17,20 @@ impl<'a> Message<'a> for OffsetForLeaderEpochResponse<'a> {
     const VERSIONS: Versions = Versions::new(2, 4);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let throttle_time_ms = reader.i32("OffsetForLeaderEpochResponse.ThrottleTimeMs")?;
-        let topics =
-            reader.array(flexible, 3, "OffsetForLeaderEpochResponse.Topics", |reader| {
-                OffsetForLeaderTopicResult::read(reader, version)
-            })?;
+        self.throttle_time_ms = reader.i32("OffsetForLeaderEpochResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            3,
+            "OffsetForLeaderEpochResponse.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("OffsetForLeaderEpochResponse")?;
         }
-        Ok(Self { throttle_time_ms, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -67,17 +70,20 @@ pub struct OffsetForLeaderTopicResult<'a> {
 }
 
 impl<'a> OffsetForLeaderTopicResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let topic = reader.string(flexible, "OffsetForLeaderTopicResult.Topic")?;
-        let partitions =
-            reader.array(flexible, 18, "OffsetForLeaderTopicResult.Partitions", |reader| {
-                EpochEndOffset::read(reader, version)
-            })?;
+        reader.string(flexible, "OffsetForLeaderTopicResult.Topic", &mut self.topic)?;
+        reader.array(
+            flexible,
+            18,
+            "OffsetForLeaderTopicResult.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("OffsetForLeaderTopicResult")?;
         }
-        Ok(Self { topic, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -128,24 +134,26 @@ impl Default for EpochEndOffset {
 }
 
 impl EpochEndOffset {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let error_code = reader.i16("EpochEndOffset.ErrorCode")?;
-        let partition = reader.i32("EpochEndOffset.Partition")?;
-        let leader_epoch = reader.i32("EpochEndOffset.LeaderEpoch")?;
-        let end_offset = reader.i64("EpochEndOffset.EndOffset")?;
+        self.error_code = reader.i16("EpochEndOffset.ErrorCode")?;
+        self.partition = reader.i32("EpochEndOffset.Partition")?;
+        self.leader_epoch = reader.i32("EpochEndOffset.LeaderEpoch")?;
+        self.end_offset = reader.i64("EpochEndOffset.EndOffset")?;
         if flexible {
             reader.skip_tags("EpochEndOffset")?;
         }
-        Ok(Self { error_code, partition, leader_epoch, end_offset })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 4;
-        out.i16(self.error_code);
-        out.i32(self.partition);
-        out.i32(self.leader_epoch);
-        out.i64(self.end_offset);
+        let mut fixed = [0; 18];
+        fixed[0..2].copy_from_slice(&self.error_code.to_be_bytes());
+        fixed[2..6].copy_from_slice(&self.partition.to_be_bytes());
+        fixed[6..10].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        fixed[10..18].copy_from_slice(&self.end_offset.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

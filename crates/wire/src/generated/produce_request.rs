@@ -24,26 +24,35 @@ impl<'a> Message<'a> for ProduceRequest<'a> {
     const VERSIONS: Versions = Versions::new(3, 13);
     const FLEXIBLE: i16 = 9;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let transactional_id =
-            reader.nullable_string(flexible, "ProduceRequest.TransactionalId")?;
-        let acks = reader.i16("ProduceRequest.Acks")?;
-        let timeout_ms = reader.i32("ProduceRequest.TimeoutMs")?;
-        let topic_data = reader.array(flexible, 3, "ProduceRequest.TopicData", |reader| {
-            TopicProduceData::read(reader, version)
-        })?;
+        reader.nullable_string(
+            flexible,
+            "ProduceRequest.TransactionalId",
+            &mut self.transactional_id,
+        )?;
+        self.acks = reader.i16("ProduceRequest.Acks")?;
+        self.timeout_ms = reader.i32("ProduceRequest.TimeoutMs")?;
+        reader.array(
+            flexible,
+            3,
+            "ProduceRequest.TopicData",
+            &mut self.topic_data,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("ProduceRequest")?;
         }
-        Ok(Self { transactional_id, acks, timeout_ms, topic_data })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 9;
         out.nullable_string(flexible, self.transactional_id, "ProduceRequest.TransactionalId")?;
-        out.i16(self.acks);
-        out.i32(self.timeout_ms);
+        let mut fixed = [0; 6];
+        fixed[0..2].copy_from_slice(&self.acks.to_be_bytes());
+        fixed[2..6].copy_from_slice(&self.timeout_ms.to_be_bytes());
+        out.raw(&fixed);
         out.length(flexible, self.topic_data.len(), "ProduceRequest.TopicData")?;
         for element in &self.topic_data {
             element.write(version, out)?;
@@ -86,20 +95,25 @@ pub struct TopicProduceData<'a> {
 }
 
 impl<'a> TopicProduceData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let name =
-            if version <= 12 { reader.string(flexible, "TopicProduceData.Name")? } else { "" };
-        let topic_id =
-            if version >= 13 { reader.uuid("TopicProduceData.TopicId")? } else { Uuid::ZERO };
-        let partition_data =
-            reader.array(flexible, 6, "TopicProduceData.PartitionData", |reader| {
-                PartitionProduceData::read(reader, version)
-            })?;
+        if version <= 12 {
+            reader.string(flexible, "TopicProduceData.Name", &mut self.name)?;
+        }
+        if version >= 13 {
+            self.topic_id = reader.uuid("TopicProduceData.TopicId")?;
+        }
+        reader.array(
+            flexible,
+            6,
+            "TopicProduceData.PartitionData",
+            &mut self.partition_data,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("TopicProduceData")?;
         }
-        Ok(Self { name, topic_id, partition_data })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -156,14 +170,14 @@ impl Default for PartitionProduceData<'_> {
 }
 
 impl<'a> PartitionProduceData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let index = reader.i32("PartitionProduceData.Index")?;
-        let records = reader.nullable_records(flexible, "PartitionProduceData.Records")?;
+        self.index = reader.i32("PartitionProduceData.Index")?;
+        reader.nullable_records(flexible, "PartitionProduceData.Records", &mut self.records)?;
         if flexible {
             reader.skip_tags("PartitionProduceData")?;
         }
-        Ok(Self { index, records })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

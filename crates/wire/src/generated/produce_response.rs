@@ -19,30 +19,32 @@ impl<'a> Message<'a> for ProduceResponse<'a> {
     const VERSIONS: Versions = Versions::new(3, 13);
     const FLEXIBLE: i16 = 9;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let responses = reader.array(flexible, 3, "ProduceResponse.Responses", |reader| {
-            TopicProduceResponse::read(reader, version)
-        })?;
-        let throttle_time_ms = reader.i32("ProduceResponse.ThrottleTimeMs")?;
-        let mut node_endpoints: Vec<NodeEndpoint<'a>> = Vec::new();
+        reader.array(
+            flexible,
+            3,
+            "ProduceResponse.Responses",
+            &mut self.responses,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.throttle_time_ms = reader.i32("ProduceResponse.ThrottleTimeMs")?;
         if flexible {
             reader.tags("ProduceResponse", |reader, tag| {
                 match tag {
-                    0 if version >= 10 => {
-                        node_endpoints = reader.array(
-                            flexible,
-                            11,
-                            "ProduceResponse.NodeEndpoints",
-                            |reader| NodeEndpoint::read(reader, version),
-                        )?
-                    }
+                    0 if version >= 10 => reader.array(
+                        flexible,
+                        11,
+                        "ProduceResponse.NodeEndpoints",
+                        &mut self.node_endpoints,
+                        |reader, element| element.read(reader, version),
+                    )?,
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
         }
-        Ok(Self { responses, throttle_time_ms, node_endpoints })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -111,20 +113,25 @@ pub struct TopicProduceResponse<'a> {
 }
 
 impl<'a> TopicProduceResponse<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let name =
-            if version <= 12 { reader.string(flexible, "TopicProduceResponse.Name")? } else { "" };
-        let topic_id =
-            if version >= 13 { reader.uuid("TopicProduceResponse.TopicId")? } else { Uuid::ZERO };
-        let partition_responses =
-            reader.array(flexible, 22, "TopicProduceResponse.PartitionResponses", |reader| {
-                PartitionProduceResponse::read(reader, version)
-            })?;
+        if version <= 12 {
+            reader.string(flexible, "TopicProduceResponse.Name", &mut self.name)?;
+        }
+        if version >= 13 {
+            self.topic_id = reader.uuid("TopicProduceResponse.TopicId")?;
+        }
+        reader.array(
+            flexible,
+            22,
+            "TopicProduceResponse.PartitionResponses",
+            &mut self.partition_responses,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("TopicProduceResponse")?;
         }
-        Ok(Self { name, topic_id, partition_responses })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -206,54 +213,51 @@ impl Default for PartitionProduceResponse<'_> {
 }
 
 impl<'a> PartitionProduceResponse<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let index = reader.i32("PartitionProduceResponse.Index")?;
-        let error_code = reader.i16("PartitionProduceResponse.ErrorCode")?;
-        let base_offset = reader.i64("PartitionProduceResponse.BaseOffset")?;
-        let log_append_time_ms = reader.i64("PartitionProduceResponse.LogAppendTimeMs")?;
-        let log_start_offset =
-            if version >= 5 { reader.i64("PartitionProduceResponse.LogStartOffset")? } else { -1 };
-        let record_errors = if version >= 8 {
-            reader.array(flexible, 6, "PartitionProduceResponse.RecordErrors", |reader| {
-                BatchIndexAndErrorMessage::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
-        let error_message = if version >= 8 {
-            reader.nullable_string(flexible, "PartitionProduceResponse.ErrorMessage")?
-        } else {
-            None
-        };
-        let mut current_leader: LeaderIdAndEpoch = Default::default();
+        self.index = reader.i32("PartitionProduceResponse.Index")?;
+        self.error_code = reader.i16("PartitionProduceResponse.ErrorCode")?;
+        self.base_offset = reader.i64("PartitionProduceResponse.BaseOffset")?;
+        self.log_append_time_ms = reader.i64("PartitionProduceResponse.LogAppendTimeMs")?;
+        if version >= 5 {
+            self.log_start_offset = reader.i64("PartitionProduceResponse.LogStartOffset")?;
+        }
+        if version >= 8 {
+            reader.array(
+                flexible,
+                6,
+                "PartitionProduceResponse.RecordErrors",
+                &mut self.record_errors,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
+        if version >= 8 {
+            reader.nullable_string(
+                flexible,
+                "PartitionProduceResponse.ErrorMessage",
+                &mut self.error_message,
+            )?;
+        }
         if flexible {
             reader.tags("PartitionProduceResponse", |reader, tag| {
                 match tag {
-                    0 if version >= 10 => current_leader = LeaderIdAndEpoch::read(reader, version)?,
+                    0 if version >= 10 => self.current_leader.read(reader, version)?,
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
         }
-        Ok(Self {
-            index,
-            error_code,
-            base_offset,
-            log_append_time_ms,
-            log_start_offset,
-            record_errors,
-            error_message,
-            current_leader,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 9;
-        out.i32(self.index);
-        out.i16(self.error_code);
-        out.i64(self.base_offset);
-        out.i64(self.log_append_time_ms);
+        let mut fixed = [0; 22];
+        fixed[0..4].copy_from_slice(&self.index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        fixed[6..14].copy_from_slice(&self.base_offset.to_be_bytes());
+        fixed[14..22].copy_from_slice(&self.log_append_time_ms.to_be_bytes());
+        out.raw(&fixed);
         if version >= 5 {
             out.i64(self.log_start_offset);
         }
@@ -324,15 +328,18 @@ pub struct BatchIndexAndErrorMessage<'a> {
 }
 
 impl<'a> BatchIndexAndErrorMessage<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 9;
-        let batch_index = reader.i32("BatchIndexAndErrorMessage.BatchIndex")?;
-        let batch_index_error_message =
-            reader.nullable_string(flexible, "BatchIndexAndErrorMessage.BatchIndexErrorMessage")?;
+        self.batch_index = reader.i32("BatchIndexAndErrorMessage.BatchIndex")?;
+        reader.nullable_string(
+            flexible,
+            "BatchIndexAndErrorMessage.BatchIndexErrorMessage",
+            &mut self.batch_index_error_message,
+        )?;
         if flexible {
             reader.skip_tags("BatchIndexAndErrorMessage")?;
         }
-        Ok(Self { batch_index, batch_index_error_message })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -376,16 +383,18 @@ impl Default for LeaderIdAndEpoch {
 }
 
 impl LeaderIdAndEpoch {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let leader_id = reader.i32("LeaderIdAndEpoch.LeaderId")?;
-        let leader_epoch = reader.i32("LeaderIdAndEpoch.LeaderEpoch")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.leader_id = reader.i32("LeaderIdAndEpoch.LeaderId")?;
+        self.leader_epoch = reader.i32("LeaderIdAndEpoch.LeaderEpoch")?;
         reader.skip_tags("LeaderIdAndEpoch")?;
-        Ok(Self { leader_id, leader_epoch })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.leader_id);
-        out.i32(self.leader_epoch);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }
@@ -409,14 +418,14 @@ pub struct NodeEndpoint<'a> {
 }
 
 impl<'a> NodeEndpoint<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let node_id = reader.i32("NodeEndpoint.NodeId")?;
-        let host = reader.string(flexible, "NodeEndpoint.Host")?;
-        let port = reader.i32("NodeEndpoint.Port")?;
-        let rack = reader.nullable_string(flexible, "NodeEndpoint.Rack")?;
+        self.node_id = reader.i32("NodeEndpoint.NodeId")?;
+        reader.string(flexible, "NodeEndpoint.Host", &mut self.host)?;
+        self.port = reader.i32("NodeEndpoint.Port")?;
+        reader.nullable_string(flexible, "NodeEndpoint.Rack", &mut self.rack)?;
         reader.skip_tags("NodeEndpoint")?;
-        Ok(Self { node_id, host, port, rack })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

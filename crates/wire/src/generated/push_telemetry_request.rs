@@ -25,21 +25,23 @@ impl<'a> Message<'a> for PushTelemetryRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let client_instance_id = reader.uuid("PushTelemetryRequest.ClientInstanceId")?;
-        let subscription_id = reader.i32("PushTelemetryRequest.SubscriptionId")?;
-        let terminating = reader.bool("PushTelemetryRequest.Terminating")?;
-        let compression_type = reader.i8("PushTelemetryRequest.CompressionType")?;
-        let metrics = reader.bytes(flexible, "PushTelemetryRequest.Metrics")?;
+        self.client_instance_id = reader.uuid("PushTelemetryRequest.ClientInstanceId")?;
+        self.subscription_id = reader.i32("PushTelemetryRequest.SubscriptionId")?;
+        self.terminating = reader.bool("PushTelemetryRequest.Terminating")?;
+        self.compression_type = reader.i8("PushTelemetryRequest.CompressionType")?;
+        reader.bytes(flexible, "PushTelemetryRequest.Metrics", &mut self.metrics)?;
         reader.skip_tags("PushTelemetryRequest")?;
-        Ok(Self { client_instance_id, subscription_id, terminating, compression_type, metrics })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.uuid(self.client_instance_id);
-        out.i32(self.subscription_id);
+        let mut fixed = [0; 20];
+        fixed[0..16].copy_from_slice(&self.client_instance_id.to_be_bytes());
+        fixed[16..20].copy_from_slice(&self.subscription_id.to_be_bytes());
+        out.raw(&fixed);
         out.bool(self.terminating);
         out.i8(self.compression_type);
         out.bytes(flexible, self.metrics, "PushTelemetryRequest.Metrics")?;

@@ -17,16 +17,18 @@ impl<'a> Message<'a> for PushTelemetryResponse {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
-        let throttle_time_ms = reader.i32("PushTelemetryResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("PushTelemetryResponse.ErrorCode")?;
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
+        self.throttle_time_ms = reader.i32("PushTelemetryResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("PushTelemetryResponse.ErrorCode")?;
         reader.skip_tags("PushTelemetryResponse")?;
-        Ok(Self { throttle_time_ms, error_code })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

@@ -19,14 +19,18 @@ impl<'a> Message<'a> for ReadShareGroupStateRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "ReadShareGroupStateRequest.GroupId")?;
-        let topics = reader.array(flexible, 18, "ReadShareGroupStateRequest.Topics", |reader| {
-            ReadStateData::read(reader, version)
-        })?;
+        reader.string(flexible, "ReadShareGroupStateRequest.GroupId", &mut self.group_id)?;
+        reader.array(
+            flexible,
+            18,
+            "ReadShareGroupStateRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ReadShareGroupStateRequest")?;
-        Ok(Self { group_id, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -67,14 +71,18 @@ pub struct ReadStateData {
 }
 
 impl ReadStateData {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("ReadStateData.TopicId")?;
-        let partitions = reader.array(flexible, 9, "ReadStateData.Partitions", |reader| {
-            PartitionData::read(reader, version)
-        })?;
+        self.topic_id = reader.uuid("ReadStateData.TopicId")?;
+        reader.array(
+            flexible,
+            9,
+            "ReadStateData.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ReadStateData")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -109,16 +117,18 @@ pub struct PartitionData {
 }
 
 impl PartitionData {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let partition = reader.i32("PartitionData.Partition")?;
-        let leader_epoch = reader.i32("PartitionData.LeaderEpoch")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.partition = reader.i32("PartitionData.Partition")?;
+        self.leader_epoch = reader.i32("PartitionData.LeaderEpoch")?;
         reader.skip_tags("PartitionData")?;
-        Ok(Self { partition, leader_epoch })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.partition);
-        out.i32(self.leader_epoch);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

@@ -15,14 +15,17 @@ impl<'a> Message<'a> for ReadShareGroupStateResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let results =
-            reader.array(flexible, 18, "ReadShareGroupStateResponse.Results", |reader| {
-                ReadStateResult::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            18,
+            "ReadShareGroupStateResponse.Results",
+            &mut self.results,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ReadShareGroupStateResponse")?;
-        Ok(Self { results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -56,14 +59,18 @@ pub struct ReadStateResult<'a> {
 }
 
 impl<'a> ReadStateResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("ReadStateResult.TopicId")?;
-        let partitions = reader.array(flexible, 21, "ReadStateResult.Partitions", |reader| {
-            PartitionResult::read(reader, version)
-        })?;
+        self.topic_id = reader.uuid("ReadStateResult.TopicId")?;
+        reader.array(
+            flexible,
+            21,
+            "ReadStateResult.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ReadStateResult")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -106,28 +113,39 @@ pub struct PartitionResult<'a> {
 }
 
 impl<'a> PartitionResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition = reader.i32("PartitionResult.Partition")?;
-        let error_code = reader.i16("PartitionResult.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "PartitionResult.ErrorMessage")?;
-        let state_epoch = reader.i32("PartitionResult.StateEpoch")?;
-        let start_offset = reader.i64("PartitionResult.StartOffset")?;
-        let state_batches =
-            reader.array(flexible, 20, "PartitionResult.StateBatches", |reader| {
-                StateBatch::read(reader, version)
-            })?;
+        self.partition = reader.i32("PartitionResult.Partition")?;
+        self.error_code = reader.i16("PartitionResult.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "PartitionResult.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        self.state_epoch = reader.i32("PartitionResult.StateEpoch")?;
+        self.start_offset = reader.i64("PartitionResult.StartOffset")?;
+        reader.array(
+            flexible,
+            20,
+            "PartitionResult.StateBatches",
+            &mut self.state_batches,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("PartitionResult")?;
-        Ok(Self { partition, error_code, error_message, state_epoch, start_offset, state_batches })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.partition);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "PartitionResult.ErrorMessage")?;
-        out.i32(self.state_epoch);
-        out.i64(self.start_offset);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.state_epoch.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.start_offset.to_be_bytes());
+        out.raw(&fixed);
         out.length(flexible, self.state_batches.len(), "PartitionResult.StateBatches")?;
         for element in &self.state_batches {
             element.write(version, out)?;
@@ -162,20 +180,22 @@ pub struct StateBatch {
 }
 
 impl StateBatch {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let first_offset = reader.i64("StateBatch.FirstOffset")?;
-        let last_offset = reader.i64("StateBatch.LastOffset")?;
-        let delivery_state = reader.i8("StateBatch.DeliveryState")?;
-        let delivery_count = reader.i16("StateBatch.DeliveryCount")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.first_offset = reader.i64("StateBatch.FirstOffset")?;
+        self.last_offset = reader.i64("StateBatch.LastOffset")?;
+        self.delivery_state = reader.i8("StateBatch.DeliveryState")?;
+        self.delivery_count = reader.i16("StateBatch.DeliveryCount")?;
         reader.skip_tags("StateBatch")?;
-        Ok(Self { first_offset, last_offset, delivery_state, delivery_count })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i64(self.first_offset);
-        out.i64(self.last_offset);
-        out.i8(self.delivery_state);
-        out.i16(self.delivery_count);
+        let mut fixed = [0; 19];
+        fixed[0..8].copy_from_slice(&self.first_offset.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.last_offset.to_be_bytes());
+        fixed[16..17].copy_from_slice(&self.delivery_state.to_be_bytes());
+        fixed[17..19].copy_from_slice(&self.delivery_count.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

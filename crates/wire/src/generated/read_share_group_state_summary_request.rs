@@ -19,15 +19,18 @@ impl<'a> Message<'a> for ReadShareGroupStateSummaryRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "ReadShareGroupStateSummaryRequest.GroupId")?;
-        let topics =
-            reader.array(flexible, 18, "ReadShareGroupStateSummaryRequest.Topics", |reader| {
-                ReadStateSummaryData::read(reader, version)
-            })?;
+        reader.string(flexible, "ReadShareGroupStateSummaryRequest.GroupId", &mut self.group_id)?;
+        reader.array(
+            flexible,
+            18,
+            "ReadShareGroupStateSummaryRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ReadShareGroupStateSummaryRequest")?;
-        Ok(Self { group_id, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -68,15 +71,18 @@ pub struct ReadStateSummaryData {
 }
 
 impl ReadStateSummaryData {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("ReadStateSummaryData.TopicId")?;
-        let partitions =
-            reader.array(flexible, 9, "ReadStateSummaryData.Partitions", |reader| {
-                PartitionData::read(reader, version)
-            })?;
+        self.topic_id = reader.uuid("ReadStateSummaryData.TopicId")?;
+        reader.array(
+            flexible,
+            9,
+            "ReadStateSummaryData.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ReadStateSummaryData")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -111,16 +117,18 @@ pub struct PartitionData {
 }
 
 impl PartitionData {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let partition = reader.i32("PartitionData.Partition")?;
-        let leader_epoch = reader.i32("PartitionData.LeaderEpoch")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.partition = reader.i32("PartitionData.Partition")?;
+        self.leader_epoch = reader.i32("PartitionData.LeaderEpoch")?;
         reader.skip_tags("PartitionData")?;
-        Ok(Self { partition, leader_epoch })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.partition);
-        out.i32(self.leader_epoch);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

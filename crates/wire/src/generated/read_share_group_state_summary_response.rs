@@ -15,14 +15,17 @@ impl<'a> Message<'a> for ReadShareGroupStateSummaryResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let results =
-            reader.array(flexible, 18, "ReadShareGroupStateSummaryResponse.Results", |reader| {
-                ReadStateSummaryResult::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            18,
+            "ReadShareGroupStateSummaryResponse.Results",
+            &mut self.results,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ReadShareGroupStateSummaryResponse")?;
-        Ok(Self { results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -56,15 +59,18 @@ pub struct ReadStateSummaryResult<'a> {
 }
 
 impl<'a> ReadStateSummaryResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("ReadStateSummaryResult.TopicId")?;
-        let partitions =
-            reader.array(flexible, 24, "ReadStateSummaryResult.Partitions", |reader| {
-                PartitionResult::read(reader, version)
-            })?;
+        self.topic_id = reader.uuid("ReadStateSummaryResult.TopicId")?;
+        reader.array(
+            flexible,
+            24,
+            "ReadStateSummaryResult.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ReadStateSummaryResult")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -123,36 +129,37 @@ impl Default for PartitionResult<'_> {
 }
 
 impl<'a> PartitionResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition = reader.i32("PartitionResult.Partition")?;
-        let error_code = reader.i16("PartitionResult.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "PartitionResult.ErrorMessage")?;
-        let state_epoch = reader.i32("PartitionResult.StateEpoch")?;
-        let leader_epoch = reader.i32("PartitionResult.LeaderEpoch")?;
-        let start_offset = reader.i64("PartitionResult.StartOffset")?;
-        let delivery_complete_count =
-            if version >= 1 { reader.i32("PartitionResult.DeliveryCompleteCount")? } else { -1 };
+        self.partition = reader.i32("PartitionResult.Partition")?;
+        self.error_code = reader.i16("PartitionResult.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "PartitionResult.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        self.state_epoch = reader.i32("PartitionResult.StateEpoch")?;
+        self.leader_epoch = reader.i32("PartitionResult.LeaderEpoch")?;
+        self.start_offset = reader.i64("PartitionResult.StartOffset")?;
+        if version >= 1 {
+            self.delivery_complete_count = reader.i32("PartitionResult.DeliveryCompleteCount")?;
+        }
         reader.skip_tags("PartitionResult")?;
-        Ok(Self {
-            partition,
-            error_code,
-            error_message,
-            state_epoch,
-            leader_epoch,
-            start_offset,
-            delivery_complete_count,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.partition);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "PartitionResult.ErrorMessage")?;
-        out.i32(self.state_epoch);
-        out.i32(self.leader_epoch);
-        out.i64(self.start_offset);
+        let mut fixed = [0; 16];
+        fixed[0..4].copy_from_slice(&self.state_epoch.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.start_offset.to_be_bytes());
+        out.raw(&fixed);
         if version >= 1 {
             out.i32(self.delivery_complete_count);
         }

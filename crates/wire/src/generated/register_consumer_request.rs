@@ -27,27 +27,23 @@ impl<'a> Message<'a> for RegisterConsumerRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let group_id = reader.string(flexible, "RegisterConsumerRequest.GroupId")?;
-        let consumer_id = reader.string(flexible, "RegisterConsumerRequest.ConsumerId")?;
-        let consumer_host = reader.string(flexible, "RegisterConsumerRequest.ConsumerHost")?;
-        let session_timeout = reader.i32("RegisterConsumerRequest.SessionTimeout")?;
-        let heartbeat_frequency = reader.i32("RegisterConsumerRequest.HeartbeatFrequency")?;
-        let failed_heartbeat_threshold =
+        reader.string(flexible, "RegisterConsumerRequest.GroupId", &mut self.group_id)?;
+        reader.string(flexible, "RegisterConsumerRequest.ConsumerId", &mut self.consumer_id)?;
+        reader.string(flexible, "RegisterConsumerRequest.ConsumerHost", &mut self.consumer_host)?;
+        self.session_timeout = reader.i32("RegisterConsumerRequest.SessionTimeout")?;
+        self.heartbeat_frequency = reader.i32("RegisterConsumerRequest.HeartbeatFrequency")?;
+        self.failed_heartbeat_threshold =
             reader.i32("RegisterConsumerRequest.FailedHeartbeatThreshold")?;
-        let topics = reader.array(flexible, 2, "RegisterConsumerRequest.Topics", |reader| {
-            reader.string(flexible, "RegisterConsumerRequest.Topics")
-        })?;
-        Ok(Self {
-            group_id,
-            consumer_id,
-            consumer_host,
-            session_timeout,
-            heartbeat_frequency,
-            failed_heartbeat_threshold,
-            topics,
-        })
+        reader.array(
+            flexible,
+            2,
+            "RegisterConsumerRequest.Topics",
+            &mut self.topics,
+            |reader, element| reader.string(flexible, "RegisterConsumerRequest.Topics", element),
+        )?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -55,9 +51,11 @@ impl<'a> Message<'a> for RegisterConsumerRequest<'a> {
         out.string(flexible, self.group_id, "RegisterConsumerRequest.GroupId")?;
         out.string(flexible, self.consumer_id, "RegisterConsumerRequest.ConsumerId")?;
         out.string(flexible, self.consumer_host, "RegisterConsumerRequest.ConsumerHost")?;
-        out.i32(self.session_timeout);
-        out.i32(self.heartbeat_frequency);
-        out.i32(self.failed_heartbeat_threshold);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.session_timeout.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.heartbeat_frequency.to_be_bytes());
+        fixed[8..12].copy_from_slice(&self.failed_heartbeat_threshold.to_be_bytes());
+        out.raw(&fixed);
         out.length(flexible, self.topics.len(), "RegisterConsumerRequest.Topics")?;
         for element in &self.topics {
             out.string(flexible, element, "RegisterConsumerRequest.Topics")?;

@@ -23,23 +23,28 @@ impl<'a> Message<'a> for RegisterConsumerResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let error_code = reader.i16("RegisterConsumerResponse.ErrorCode")?;
-        let group_generation_id = reader.i32("RegisterConsumerResponse.GroupGenerationId")?;
-        let group_id = reader.string(flexible, "RegisterConsumerResponse.GroupId")?;
-        let consumer_id = reader.string(flexible, "RegisterConsumerResponse.ConsumerId")?;
-        let partitions_to_own =
-            reader.array(flexible, 6, "RegisterConsumerResponse.PartitionsToOwn", |reader| {
-                TopicPartitions::read(reader, version)
-            })?;
-        Ok(Self { error_code, group_generation_id, group_id, consumer_id, partitions_to_own })
+        self.error_code = reader.i16("RegisterConsumerResponse.ErrorCode")?;
+        self.group_generation_id = reader.i32("RegisterConsumerResponse.GroupGenerationId")?;
+        reader.string(flexible, "RegisterConsumerResponse.GroupId", &mut self.group_id)?;
+        reader.string(flexible, "RegisterConsumerResponse.ConsumerId", &mut self.consumer_id)?;
+        reader.array(
+            flexible,
+            6,
+            "RegisterConsumerResponse.PartitionsToOwn",
+            &mut self.partitions_to_own,
+            |reader, element| element.read(reader, version),
+        )?;
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = false;
-        out.i16(self.error_code);
-        out.i32(self.group_generation_id);
+        let mut fixed = [0; 6];
+        fixed[0..2].copy_from_slice(&self.error_code.to_be_bytes());
+        fixed[2..6].copy_from_slice(&self.group_generation_id.to_be_bytes());
+        out.raw(&fixed);
         out.string(flexible, self.group_id, "RegisterConsumerResponse.GroupId")?;
         out.string(flexible, self.consumer_id, "RegisterConsumerResponse.ConsumerId")?;
         out.length(
@@ -76,22 +81,22 @@ pub struct TopicPartitions<'a> {
 }
 
 impl<'a> TopicPartitions<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let topic = reader.string(flexible, "TopicPartitions.Topic")?;
-        let partitions = reader.array(flexible, 4, "TopicPartitions.Partitions", |reader| {
-            reader.i32("TopicPartitions.Partitions")
-        })?;
-        Ok(Self { topic, partitions })
+        reader.string(flexible, "TopicPartitions.Topic", &mut self.topic)?;
+        reader.numbers(
+            flexible,
+            "TopicPartitions.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = false;
         out.string(flexible, self.topic, "TopicPartitions.Topic")?;
-        out.length(flexible, self.partitions.len(), "TopicPartitions.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TopicPartitions.Partitions", i32::to_be_bytes)?;
         Ok(())
     }
 

@@ -19,12 +19,12 @@ impl<'a> Message<'a> for RegisterHeartbeatRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let group_id = reader.string(flexible, "RegisterHeartbeatRequest.GroupId")?;
-        let group_generation_id = reader.i32("RegisterHeartbeatRequest.GroupGenerationId")?;
-        let consumer_id = reader.string(flexible, "RegisterHeartbeatRequest.ConsumerId")?;
-        Ok(Self { group_id, group_generation_id, consumer_id })
+        reader.string(flexible, "RegisterHeartbeatRequest.GroupId", &mut self.group_id)?;
+        self.group_generation_id = reader.i32("RegisterHeartbeatRequest.GroupGenerationId")?;
+        reader.string(flexible, "RegisterHeartbeatRequest.ConsumerId", &mut self.consumer_id)?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

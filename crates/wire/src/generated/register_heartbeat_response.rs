@@ -21,13 +21,13 @@ impl<'a> Message<'a> for RegisterHeartbeatResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let group_id = reader.string(flexible, "RegisterHeartbeatResponse.GroupId")?;
-        let group_generation_id = reader.i32("RegisterHeartbeatResponse.GroupGenerationId")?;
-        let consumer_id = reader.string(flexible, "RegisterHeartbeatResponse.ConsumerId")?;
-        let error_code = reader.i16("RegisterHeartbeatResponse.ErrorCode")?;
-        Ok(Self { group_id, group_generation_id, consumer_id, error_code })
+        reader.string(flexible, "RegisterHeartbeatResponse.GroupId", &mut self.group_id)?;
+        self.group_generation_id = reader.i32("RegisterHeartbeatResponse.GroupGenerationId")?;
+        reader.string(flexible, "RegisterHeartbeatResponse.ConsumerId", &mut self.consumer_id)?;
+        self.error_code = reader.i16("RegisterHeartbeatResponse.ErrorCode")?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

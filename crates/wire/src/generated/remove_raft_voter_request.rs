@@ -27,20 +27,26 @@ impl<'a> Message<'a> for RemoveRaftVoterRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let cluster_id = reader.nullable_string(flexible, "RemoveRaftVoterRequest.ClusterId")?;
-        let voter_id = reader.i32("RemoveRaftVoterRequest.VoterId")?;
-        let voter_directory_id = reader.uuid("RemoveRaftVoterRequest.VoterDirectoryId")?;
+        reader.nullable_string(
+            flexible,
+            "RemoveRaftVoterRequest.ClusterId",
+            &mut self.cluster_id,
+        )?;
+        self.voter_id = reader.i32("RemoveRaftVoterRequest.VoterId")?;
+        self.voter_directory_id = reader.uuid("RemoveRaftVoterRequest.VoterDirectoryId")?;
         reader.skip_tags("RemoveRaftVoterRequest")?;
-        Ok(Self { cluster_id, voter_id, voter_directory_id })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.nullable_string(flexible, self.cluster_id, "RemoveRaftVoterRequest.ClusterId")?;
-        out.i32(self.voter_id);
-        out.uuid(self.voter_directory_id);
+        let mut fixed = [0; 20];
+        fixed[0..4].copy_from_slice(&self.voter_id.to_be_bytes());
+        fixed[4..20].copy_from_slice(&self.voter_directory_id.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

@@ -17,14 +17,14 @@ impl<'a> Message<'a> for RenewDelegationTokenRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let hmac = reader.bytes(flexible, "RenewDelegationTokenRequest.Hmac")?;
-        let renew_period_ms = reader.i64("RenewDelegationTokenRequest.RenewPeriodMs")?;
+        reader.bytes(flexible, "RenewDelegationTokenRequest.Hmac", &mut self.hmac)?;
+        self.renew_period_ms = reader.i64("RenewDelegationTokenRequest.RenewPeriodMs")?;
         if flexible {
             reader.skip_tags("RenewDelegationTokenRequest")?;
         }
-        Ok(Self { hmac, renew_period_ms })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -19,22 +19,24 @@ impl<'a> Message<'a> for RenewDelegationTokenResponse {
     const VERSIONS: Versions = Versions::new(1, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let error_code = reader.i16("RenewDelegationTokenResponse.ErrorCode")?;
-        let expiry_timestamp_ms = reader.i64("RenewDelegationTokenResponse.ExpiryTimestampMs")?;
-        let throttle_time_ms = reader.i32("RenewDelegationTokenResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("RenewDelegationTokenResponse.ErrorCode")?;
+        self.expiry_timestamp_ms = reader.i64("RenewDelegationTokenResponse.ExpiryTimestampMs")?;
+        self.throttle_time_ms = reader.i32("RenewDelegationTokenResponse.ThrottleTimeMs")?;
         if flexible {
             reader.skip_tags("RenewDelegationTokenResponse")?;
         }
-        Ok(Self { error_code, expiry_timestamp_ms, throttle_time_ms })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
-        out.i16(self.error_code);
-        out.i64(self.expiry_timestamp_ms);
-        out.i32(self.throttle_time_ms);
+        let mut fixed = [0; 14];
+        fixed[0..2].copy_from_slice(&self.error_code.to_be_bytes());
+        fixed[2..10].copy_from_slice(&self.expiry_timestamp_ms.to_be_bytes());
+        fixed[10..14].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

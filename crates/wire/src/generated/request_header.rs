@@ -27,23 +27,25 @@ impl<'a> Message<'a> for RequestHeader<'a> {
     const VERSIONS: Versions = Versions::new(1, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let request_api_key = reader.i16("RequestHeader.RequestApiKey")?;
-        let request_api_version = reader.i16("RequestHeader.RequestApiVersion")?;
-        let correlation_id = reader.i32("RequestHeader.CorrelationId")?;
-        let client_id = reader.nullable_string(false, "RequestHeader.ClientId")?;
+        self.request_api_key = reader.i16("RequestHeader.RequestApiKey")?;
+        self.request_api_version = reader.i16("RequestHeader.RequestApiVersion")?;
+        self.correlation_id = reader.i32("RequestHeader.CorrelationId")?;
+        reader.nullable_string(false, "RequestHeader.ClientId", &mut self.client_id)?;
         if flexible {
             reader.skip_tags("RequestHeader")?;
         }
-        Ok(Self { request_api_key, request_api_version, correlation_id, client_id })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 2;
-        out.i16(self.request_api_key);
-        out.i16(self.request_api_version);
-        out.i32(self.correlation_id);
+        let mut fixed = [0; 8];
+        fixed[0..2].copy_from_slice(&self.request_api_key.to_be_bytes());
+        fixed[2..4].copy_from_slice(&self.request_api_version.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.correlation_id.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(false, self.client_id, "RequestHeader.ClientId")?;
         if flexible {
             out.varint(0);

@@ -15,13 +15,13 @@ impl<'a> Message<'a> for ResponseHeader {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 1;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let correlation_id = reader.i32("ResponseHeader.CorrelationId")?;
+        self.correlation_id = reader.i32("ResponseHeader.CorrelationId")?;
         if flexible {
             reader.skip_tags("ResponseHeader")?;
         }
-        Ok(Self { correlation_id })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

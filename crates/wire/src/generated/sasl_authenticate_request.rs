@@ -15,13 +15,13 @@ impl<'a> Message<'a> for SaslAuthenticateRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let auth_bytes = reader.bytes(flexible, "SaslAuthenticateRequest.AuthBytes")?;
+        reader.bytes(flexible, "SaslAuthenticateRequest.AuthBytes", &mut self.auth_bytes)?;
         if flexible {
             reader.skip_tags("SaslAuthenticateRequest")?;
         }
-        Ok(Self { auth_bytes })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -27,21 +27,22 @@ impl<'a> Message<'a> for SaslAuthenticateResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 2;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 2;
-        let error_code = reader.i16("SaslAuthenticateResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "SaslAuthenticateResponse.ErrorMessage")?;
-        let auth_bytes = reader.bytes(flexible, "SaslAuthenticateResponse.AuthBytes")?;
-        let session_lifetime_ms = if version >= 1 {
-            reader.i64("SaslAuthenticateResponse.SessionLifetimeMs")?
-        } else {
-            0
-        };
+        self.error_code = reader.i16("SaslAuthenticateResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "SaslAuthenticateResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.bytes(flexible, "SaslAuthenticateResponse.AuthBytes", &mut self.auth_bytes)?;
+        if version >= 1 {
+            self.session_lifetime_ms = reader.i64("SaslAuthenticateResponse.SessionLifetimeMs")?;
+        }
         if flexible {
             reader.skip_tags("SaslAuthenticateResponse")?;
         }
-        Ok(Self { error_code, error_message, auth_bytes, session_lifetime_ms })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

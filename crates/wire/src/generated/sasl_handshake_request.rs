@@ -15,10 +15,10 @@ impl<'a> Message<'a> for SaslHandshakeRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let mechanism = reader.string(flexible, "SaslHandshakeRequest.Mechanism")?;
-        Ok(Self { mechanism })
+        reader.string(flexible, "SaslHandshakeRequest.Mechanism", &mut self.mechanism)?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,14 +17,17 @@ impl<'a> Message<'a> for SaslHandshakeResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let error_code = reader.i16("SaslHandshakeResponse.ErrorCode")?;
-        let mechanisms =
-            reader.array(flexible, 2, "SaslHandshakeResponse.Mechanisms", |reader| {
-                reader.string(flexible, "SaslHandshakeResponse.Mechanisms")
-            })?;
-        Ok(Self { error_code, mechanisms })
+        self.error_code = reader.i16("SaslHandshakeResponse.ErrorCode")?;
+        reader.array(
+            flexible,
+            2,
+            "SaslHandshakeResponse.Mechanisms",
+            &mut self.mechanisms,
+            |reader, element| reader.string(flexible, "SaslHandshakeResponse.Mechanisms", element),
+        )?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

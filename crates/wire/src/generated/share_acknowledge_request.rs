@@ -37,18 +37,27 @@ impl<'a> Message<'a> for ShareAcknowledgeRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 2);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.nullable_string(flexible, "ShareAcknowledgeRequest.GroupId")?;
-        let member_id = reader.nullable_string(flexible, "ShareAcknowledgeRequest.MemberId")?;
-        let share_session_epoch = reader.i32("ShareAcknowledgeRequest.ShareSessionEpoch")?;
-        let is_renew_ack =
-            if version >= 2 { reader.bool("ShareAcknowledgeRequest.IsRenewAck")? } else { false };
-        let topics = reader.array(flexible, 18, "ShareAcknowledgeRequest.Topics", |reader| {
-            AcknowledgeTopic::read(reader, version)
-        })?;
+        reader.nullable_string(flexible, "ShareAcknowledgeRequest.GroupId", &mut self.group_id)?;
+        reader.nullable_string(
+            flexible,
+            "ShareAcknowledgeRequest.MemberId",
+            &mut self.member_id,
+        )?;
+        self.share_session_epoch = reader.i32("ShareAcknowledgeRequest.ShareSessionEpoch")?;
+        if version >= 2 {
+            self.is_renew_ack = reader.bool("ShareAcknowledgeRequest.IsRenewAck")?;
+        }
+        reader.array(
+            flexible,
+            18,
+            "ShareAcknowledgeRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ShareAcknowledgeRequest")?;
-        Ok(Self { group_id, member_id, share_session_epoch, is_renew_ack, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -100,14 +109,18 @@ pub struct AcknowledgeTopic {
 }
 
 impl AcknowledgeTopic {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("AcknowledgeTopic.TopicId")?;
-        let partitions = reader.array(flexible, 6, "AcknowledgeTopic.Partitions", |reader| {
-            AcknowledgePartition::read(reader, version)
-        })?;
+        self.topic_id = reader.uuid("AcknowledgeTopic.TopicId")?;
+        reader.array(
+            flexible,
+            6,
+            "AcknowledgeTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("AcknowledgeTopic")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -142,17 +155,18 @@ pub struct AcknowledgePartition {
 }
 
 impl AcknowledgePartition {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition_index = reader.i32("AcknowledgePartition.PartitionIndex")?;
-        let acknowledgement_batches = reader.array(
+        self.partition_index = reader.i32("AcknowledgePartition.PartitionIndex")?;
+        reader.array(
             flexible,
             18,
             "AcknowledgePartition.AcknowledgementBatches",
-            |reader| AcknowledgementBatch::read(reader, version),
+            &mut self.acknowledgement_batches,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("AcknowledgePartition")?;
-        Ok(Self { partition_index, acknowledgement_batches })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -193,30 +207,32 @@ pub struct AcknowledgementBatch {
 }
 
 impl AcknowledgementBatch {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let first_offset = reader.i64("AcknowledgementBatch.FirstOffset")?;
-        let last_offset = reader.i64("AcknowledgementBatch.LastOffset")?;
-        let acknowledge_types =
-            reader.array(flexible, 1, "AcknowledgementBatch.AcknowledgeTypes", |reader| {
-                reader.i8("AcknowledgementBatch.AcknowledgeTypes")
-            })?;
+        self.first_offset = reader.i64("AcknowledgementBatch.FirstOffset")?;
+        self.last_offset = reader.i64("AcknowledgementBatch.LastOffset")?;
+        reader.numbers(
+            flexible,
+            "AcknowledgementBatch.AcknowledgeTypes",
+            &mut self.acknowledge_types,
+            i8::from_be_bytes,
+        )?;
         reader.skip_tags("AcknowledgementBatch")?;
-        Ok(Self { first_offset, last_offset, acknowledge_types })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i64(self.first_offset);
-        out.i64(self.last_offset);
-        out.length(
+        let mut fixed = [0; 16];
+        fixed[0..8].copy_from_slice(&self.first_offset.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.last_offset.to_be_bytes());
+        out.raw(&fixed);
+        out.numbers(
             flexible,
-            self.acknowledge_types.len(),
+            &self.acknowledge_types,
             "AcknowledgementBatch.AcknowledgeTypes",
+            i8::to_be_bytes,
         )?;
-        for element in &self.acknowledge_types {
-            out.i8(*element);
-        }
         out.varint(0);
         Ok(())
     }

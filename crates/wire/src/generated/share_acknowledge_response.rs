@@ -25,40 +25,43 @@ impl<'a> Message<'a> for ShareAcknowledgeResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 2);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("ShareAcknowledgeResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("ShareAcknowledgeResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "ShareAcknowledgeResponse.ErrorMessage")?;
-        let acquisition_lock_timeout_ms = if version >= 2 {
-            reader.i32("ShareAcknowledgeResponse.AcquisitionLockTimeoutMs")?
-        } else {
-            0
-        };
-        let responses =
-            reader.array(flexible, 18, "ShareAcknowledgeResponse.Responses", |reader| {
-                ShareAcknowledgeTopicResponse::read(reader, version)
-            })?;
-        let node_endpoints =
-            reader.array(flexible, 11, "ShareAcknowledgeResponse.NodeEndpoints", |reader| {
-                NodeEndpoint::read(reader, version)
-            })?;
+        self.throttle_time_ms = reader.i32("ShareAcknowledgeResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("ShareAcknowledgeResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "ShareAcknowledgeResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        if version >= 2 {
+            self.acquisition_lock_timeout_ms =
+                reader.i32("ShareAcknowledgeResponse.AcquisitionLockTimeoutMs")?;
+        }
+        reader.array(
+            flexible,
+            18,
+            "ShareAcknowledgeResponse.Responses",
+            &mut self.responses,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            11,
+            "ShareAcknowledgeResponse.NodeEndpoints",
+            &mut self.node_endpoints,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ShareAcknowledgeResponse")?;
-        Ok(Self {
-            throttle_time_ms,
-            error_code,
-            error_message,
-            acquisition_lock_timeout_ms,
-            responses,
-            node_endpoints,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "ShareAcknowledgeResponse.ErrorMessage")?;
         if version >= 2 {
             out.i32(self.acquisition_lock_timeout_ms);
@@ -104,15 +107,18 @@ pub struct ShareAcknowledgeTopicResponse<'a> {
 }
 
 impl<'a> ShareAcknowledgeTopicResponse<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("ShareAcknowledgeTopicResponse.TopicId")?;
-        let partitions =
-            reader.array(flexible, 17, "ShareAcknowledgeTopicResponse.Partitions", |reader| {
-                PartitionData::read(reader, version)
-            })?;
+        self.topic_id = reader.uuid("ShareAcknowledgeTopicResponse.TopicId")?;
+        reader.array(
+            flexible,
+            17,
+            "ShareAcknowledgeTopicResponse.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ShareAcknowledgeTopicResponse")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -151,20 +157,22 @@ pub struct PartitionData<'a> {
 }
 
 impl<'a> PartitionData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition_index = reader.i32("PartitionData.PartitionIndex")?;
-        let error_code = reader.i16("PartitionData.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "PartitionData.ErrorMessage")?;
-        let current_leader = LeaderIdAndEpoch::read(reader, version)?;
+        self.partition_index = reader.i32("PartitionData.PartitionIndex")?;
+        self.error_code = reader.i16("PartitionData.ErrorCode")?;
+        reader.nullable_string(flexible, "PartitionData.ErrorMessage", &mut self.error_message)?;
+        self.current_leader.read(reader, version)?;
         reader.skip_tags("PartitionData")?;
-        Ok(Self { partition_index, error_code, error_message, current_leader })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "PartitionData.ErrorMessage")?;
         self.current_leader.write(version, out)?;
         out.varint(0);
@@ -190,16 +198,18 @@ pub struct LeaderIdAndEpoch {
 }
 
 impl LeaderIdAndEpoch {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let leader_id = reader.i32("LeaderIdAndEpoch.LeaderId")?;
-        let leader_epoch = reader.i32("LeaderIdAndEpoch.LeaderEpoch")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.leader_id = reader.i32("LeaderIdAndEpoch.LeaderId")?;
+        self.leader_epoch = reader.i32("LeaderIdAndEpoch.LeaderEpoch")?;
         reader.skip_tags("LeaderIdAndEpoch")?;
-        Ok(Self { leader_id, leader_epoch })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.leader_id);
-        out.i32(self.leader_epoch);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }
@@ -223,14 +233,14 @@ pub struct NodeEndpoint<'a> {
 }
 
 impl<'a> NodeEndpoint<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let node_id = reader.i32("NodeEndpoint.NodeId")?;
-        let host = reader.string(flexible, "NodeEndpoint.Host")?;
-        let port = reader.i32("NodeEndpoint.Port")?;
-        let rack = reader.nullable_string(flexible, "NodeEndpoint.Rack")?;
+        self.node_id = reader.i32("NodeEndpoint.NodeId")?;
+        reader.string(flexible, "NodeEndpoint.Host", &mut self.host)?;
+        self.port = reader.i32("NodeEndpoint.Port")?;
+        reader.nullable_string(flexible, "NodeEndpoint.Rack", &mut self.rack)?;
         reader.skip_tags("NodeEndpoint")?;
-        Ok(Self { node_id, host, port, rack })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

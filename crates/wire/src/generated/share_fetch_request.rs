@@ -58,54 +58,52 @@ impl<'a> Message<'a> for ShareFetchRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 2);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.nullable_string(flexible, "ShareFetchRequest.GroupId")?;
-        let member_id = reader.nullable_string(flexible, "ShareFetchRequest.MemberId")?;
-        let share_session_epoch = reader.i32("ShareFetchRequest.ShareSessionEpoch")?;
-        let max_wait_ms = reader.i32("ShareFetchRequest.MaxWaitMs")?;
-        let min_bytes = reader.i32("ShareFetchRequest.MinBytes")?;
-        let max_bytes = reader.i32("ShareFetchRequest.MaxBytes")?;
-        let max_records = reader.i32("ShareFetchRequest.MaxRecords")?;
-        let batch_size = reader.i32("ShareFetchRequest.BatchSize")?;
-        let share_acquire_mode =
-            if version >= 2 { reader.i8("ShareFetchRequest.ShareAcquireMode")? } else { 0 };
-        let is_renew_ack =
-            if version >= 2 { reader.bool("ShareFetchRequest.IsRenewAck")? } else { false };
-        let topics = reader.array(flexible, 18, "ShareFetchRequest.Topics", |reader| {
-            FetchTopic::read(reader, version)
-        })?;
-        let forgotten_topics_data =
-            reader.array(flexible, 18, "ShareFetchRequest.ForgottenTopicsData", |reader| {
-                ForgottenTopic::read(reader, version)
-            })?;
+        reader.nullable_string(flexible, "ShareFetchRequest.GroupId", &mut self.group_id)?;
+        reader.nullable_string(flexible, "ShareFetchRequest.MemberId", &mut self.member_id)?;
+        self.share_session_epoch = reader.i32("ShareFetchRequest.ShareSessionEpoch")?;
+        self.max_wait_ms = reader.i32("ShareFetchRequest.MaxWaitMs")?;
+        self.min_bytes = reader.i32("ShareFetchRequest.MinBytes")?;
+        self.max_bytes = reader.i32("ShareFetchRequest.MaxBytes")?;
+        self.max_records = reader.i32("ShareFetchRequest.MaxRecords")?;
+        self.batch_size = reader.i32("ShareFetchRequest.BatchSize")?;
+        if version >= 2 {
+            self.share_acquire_mode = reader.i8("ShareFetchRequest.ShareAcquireMode")?;
+        }
+        if version >= 2 {
+            self.is_renew_ack = reader.bool("ShareFetchRequest.IsRenewAck")?;
+        }
+        reader.array(
+            flexible,
+            18,
+            "ShareFetchRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            18,
+            "ShareFetchRequest.ForgottenTopicsData",
+            &mut self.forgotten_topics_data,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ShareFetchRequest")?;
-        Ok(Self {
-            group_id,
-            member_id,
-            share_session_epoch,
-            max_wait_ms,
-            min_bytes,
-            max_bytes,
-            max_records,
-            batch_size,
-            share_acquire_mode,
-            is_renew_ack,
-            topics,
-            forgotten_topics_data,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.nullable_string(flexible, self.group_id, "ShareFetchRequest.GroupId")?;
         out.nullable_string(flexible, self.member_id, "ShareFetchRequest.MemberId")?;
-        out.i32(self.share_session_epoch);
-        out.i32(self.max_wait_ms);
-        out.i32(self.min_bytes);
-        out.i32(self.max_bytes);
-        out.i32(self.max_records);
-        out.i32(self.batch_size);
+        let mut fixed = [0; 24];
+        fixed[0..4].copy_from_slice(&self.share_session_epoch.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.max_wait_ms.to_be_bytes());
+        fixed[8..12].copy_from_slice(&self.min_bytes.to_be_bytes());
+        fixed[12..16].copy_from_slice(&self.max_bytes.to_be_bytes());
+        fixed[16..20].copy_from_slice(&self.max_records.to_be_bytes());
+        fixed[20..24].copy_from_slice(&self.batch_size.to_be_bytes());
+        out.raw(&fixed);
         if version >= 2 {
             out.i8(self.share_acquire_mode);
         }
@@ -168,14 +166,18 @@ pub struct FetchTopic {
 }
 
 impl FetchTopic {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("FetchTopic.TopicId")?;
-        let partitions = reader.array(flexible, 6, "FetchTopic.Partitions", |reader| {
-            FetchPartition::read(reader, version)
-        })?;
+        self.topic_id = reader.uuid("FetchTopic.TopicId")?;
+        reader.array(
+            flexible,
+            6,
+            "FetchTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("FetchTopic")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -210,15 +212,18 @@ pub struct FetchPartition {
 }
 
 impl FetchPartition {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition_index = reader.i32("FetchPartition.PartitionIndex")?;
-        let acknowledgement_batches =
-            reader.array(flexible, 18, "FetchPartition.AcknowledgementBatches", |reader| {
-                AcknowledgementBatch::read(reader, version)
-            })?;
+        self.partition_index = reader.i32("FetchPartition.PartitionIndex")?;
+        reader.array(
+            flexible,
+            18,
+            "FetchPartition.AcknowledgementBatches",
+            &mut self.acknowledgement_batches,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("FetchPartition")?;
-        Ok(Self { partition_index, acknowledgement_batches })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -259,30 +264,32 @@ pub struct AcknowledgementBatch {
 }
 
 impl AcknowledgementBatch {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let first_offset = reader.i64("AcknowledgementBatch.FirstOffset")?;
-        let last_offset = reader.i64("AcknowledgementBatch.LastOffset")?;
-        let acknowledge_types =
-            reader.array(flexible, 1, "AcknowledgementBatch.AcknowledgeTypes", |reader| {
-                reader.i8("AcknowledgementBatch.AcknowledgeTypes")
-            })?;
+        self.first_offset = reader.i64("AcknowledgementBatch.FirstOffset")?;
+        self.last_offset = reader.i64("AcknowledgementBatch.LastOffset")?;
+        reader.numbers(
+            flexible,
+            "AcknowledgementBatch.AcknowledgeTypes",
+            &mut self.acknowledge_types,
+            i8::from_be_bytes,
+        )?;
         reader.skip_tags("AcknowledgementBatch")?;
-        Ok(Self { first_offset, last_offset, acknowledge_types })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i64(self.first_offset);
-        out.i64(self.last_offset);
-        out.length(
+        let mut fixed = [0; 16];
+        fixed[0..8].copy_from_slice(&self.first_offset.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.last_offset.to_be_bytes());
+        out.raw(&fixed);
+        out.numbers(
             flexible,
-            self.acknowledge_types.len(),
+            &self.acknowledge_types,
             "AcknowledgementBatch.AcknowledgeTypes",
+            i8::to_be_bytes,
         )?;
-        for element in &self.acknowledge_types {
-            out.i8(*element);
-        }
         out.varint(0);
         Ok(())
     }
@@ -306,23 +313,23 @@ pub struct ForgottenTopic {
 }
 
 impl ForgottenTopic {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("ForgottenTopic.TopicId")?;
-        let partitions = reader.array(flexible, 4, "ForgottenTopic.Partitions", |reader| {
-            reader.i32("ForgottenTopic.Partitions")
-        })?;
+        self.topic_id = reader.uuid("ForgottenTopic.TopicId")?;
+        reader.numbers(
+            flexible,
+            "ForgottenTopic.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("ForgottenTopic")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.uuid(self.topic_id);
-        out.length(flexible, self.partitions.len(), "ForgottenTopic.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "ForgottenTopic.Partitions", i32::to_be_bytes)?;
         out.varint(0);
         Ok(())
     }

@@ -25,35 +25,41 @@ impl<'a> Message<'a> for ShareFetchResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 2);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("ShareFetchResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("ShareFetchResponse.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "ShareFetchResponse.ErrorMessage")?;
-        let acquisition_lock_timeout_ms =
+        self.throttle_time_ms = reader.i32("ShareFetchResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("ShareFetchResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "ShareFetchResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        self.acquisition_lock_timeout_ms =
             reader.i32("ShareFetchResponse.AcquisitionLockTimeoutMs")?;
-        let responses = reader.array(flexible, 18, "ShareFetchResponse.Responses", |reader| {
-            ShareFetchableTopicResponse::read(reader, version)
-        })?;
-        let node_endpoints =
-            reader.array(flexible, 11, "ShareFetchResponse.NodeEndpoints", |reader| {
-                NodeEndpoint::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            18,
+            "ShareFetchResponse.Responses",
+            &mut self.responses,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            11,
+            "ShareFetchResponse.NodeEndpoints",
+            &mut self.node_endpoints,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ShareFetchResponse")?;
-        Ok(Self {
-            throttle_time_ms,
-            error_code,
-            error_message,
-            acquisition_lock_timeout_ms,
-            responses,
-            node_endpoints,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "ShareFetchResponse.ErrorMessage")?;
         out.i32(self.acquisition_lock_timeout_ms);
         out.length(flexible, self.responses.len(), "ShareFetchResponse.Responses")?;
@@ -94,15 +100,18 @@ pub struct ShareFetchableTopicResponse<'a> {
 }
 
 impl<'a> ShareFetchableTopicResponse<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("ShareFetchableTopicResponse.TopicId")?;
-        let partitions =
-            reader.array(flexible, 22, "ShareFetchableTopicResponse.Partitions", |reader| {
-                PartitionData::read(reader, version)
-            })?;
+        self.topic_id = reader.uuid("ShareFetchableTopicResponse.TopicId")?;
+        reader.array(
+            flexible,
+            22,
+            "ShareFetchableTopicResponse.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ShareFetchableTopicResponse")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -149,37 +158,36 @@ pub struct PartitionData<'a> {
 }
 
 impl<'a> PartitionData<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition_index = reader.i32("PartitionData.PartitionIndex")?;
-        let error_code = reader.i16("PartitionData.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "PartitionData.ErrorMessage")?;
-        let acknowledge_error_code = reader.i16("PartitionData.AcknowledgeErrorCode")?;
-        let acknowledge_error_message =
-            reader.nullable_string(flexible, "PartitionData.AcknowledgeErrorMessage")?;
-        let current_leader = LeaderIdAndEpoch::read(reader, version)?;
-        let records = reader.records(flexible, "PartitionData.Records")?;
-        let acquired_records =
-            reader.array(flexible, 19, "PartitionData.AcquiredRecords", |reader| {
-                AcquiredRecords::read(reader, version)
-            })?;
+        self.partition_index = reader.i32("PartitionData.PartitionIndex")?;
+        self.error_code = reader.i16("PartitionData.ErrorCode")?;
+        reader.nullable_string(flexible, "PartitionData.ErrorMessage", &mut self.error_message)?;
+        self.acknowledge_error_code = reader.i16("PartitionData.AcknowledgeErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "PartitionData.AcknowledgeErrorMessage",
+            &mut self.acknowledge_error_message,
+        )?;
+        self.current_leader.read(reader, version)?;
+        reader.records(flexible, "PartitionData.Records", &mut self.records)?;
+        reader.array(
+            flexible,
+            19,
+            "PartitionData.AcquiredRecords",
+            &mut self.acquired_records,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("PartitionData")?;
-        Ok(Self {
-            partition_index,
-            error_code,
-            error_message,
-            acknowledge_error_code,
-            acknowledge_error_message,
-            current_leader,
-            records,
-            acquired_records,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "PartitionData.ErrorMessage")?;
         out.i16(self.acknowledge_error_code);
         out.nullable_string(
@@ -222,16 +230,18 @@ pub struct LeaderIdAndEpoch {
 }
 
 impl LeaderIdAndEpoch {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let leader_id = reader.i32("LeaderIdAndEpoch.LeaderId")?;
-        let leader_epoch = reader.i32("LeaderIdAndEpoch.LeaderEpoch")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.leader_id = reader.i32("LeaderIdAndEpoch.LeaderId")?;
+        self.leader_epoch = reader.i32("LeaderIdAndEpoch.LeaderEpoch")?;
         reader.skip_tags("LeaderIdAndEpoch")?;
-        Ok(Self { leader_id, leader_epoch })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.leader_id);
-        out.i32(self.leader_epoch);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }
@@ -253,18 +263,20 @@ pub struct AcquiredRecords {
 }
 
 impl AcquiredRecords {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let first_offset = reader.i64("AcquiredRecords.FirstOffset")?;
-        let last_offset = reader.i64("AcquiredRecords.LastOffset")?;
-        let delivery_count = reader.i16("AcquiredRecords.DeliveryCount")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.first_offset = reader.i64("AcquiredRecords.FirstOffset")?;
+        self.last_offset = reader.i64("AcquiredRecords.LastOffset")?;
+        self.delivery_count = reader.i16("AcquiredRecords.DeliveryCount")?;
         reader.skip_tags("AcquiredRecords")?;
-        Ok(Self { first_offset, last_offset, delivery_count })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i64(self.first_offset);
-        out.i64(self.last_offset);
-        out.i16(self.delivery_count);
+        let mut fixed = [0; 18];
+        fixed[0..8].copy_from_slice(&self.first_offset.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.last_offset.to_be_bytes());
+        fixed[16..18].copy_from_slice(&self.delivery_count.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }
@@ -288,14 +300,14 @@ pub struct NodeEndpoint<'a> {
 }
 
 impl<'a> NodeEndpoint<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let node_id = reader.i32("NodeEndpoint.NodeId")?;
-        let host = reader.string(flexible, "NodeEndpoint.Host")?;
-        let port = reader.i32("NodeEndpoint.Port")?;
-        let rack = reader.nullable_string(flexible, "NodeEndpoint.Rack")?;
+        self.node_id = reader.i32("NodeEndpoint.NodeId")?;
+        reader.string(flexible, "NodeEndpoint.Host", &mut self.host)?;
+        self.port = reader.i32("NodeEndpoint.Port")?;
+        reader.nullable_string(flexible, "NodeEndpoint.Rack", &mut self.rack)?;
         reader.skip_tags("NodeEndpoint")?;
-        Ok(Self { node_id, host, port, rack })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -21,27 +21,30 @@ impl<'a> Message<'a> for ShareGroupCurrentMemberAssignmentValue {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let member_epoch = reader.i32("ShareGroupCurrentMemberAssignmentValue.MemberEpoch")?;
-        let previous_member_epoch =
+        self.member_epoch = reader.i32("ShareGroupCurrentMemberAssignmentValue.MemberEpoch")?;
+        self.previous_member_epoch =
             reader.i32("ShareGroupCurrentMemberAssignmentValue.PreviousMemberEpoch")?;
-        let state = reader.i8("ShareGroupCurrentMemberAssignmentValue.State")?;
-        let assigned_partitions = reader.array(
+        self.state = reader.i8("ShareGroupCurrentMemberAssignmentValue.State")?;
+        reader.array(
             flexible,
             18,
             "ShareGroupCurrentMemberAssignmentValue.AssignedPartitions",
-            |reader| TopicPartitions::read(reader, version),
+            &mut self.assigned_partitions,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("ShareGroupCurrentMemberAssignmentValue")?;
-        Ok(Self { member_epoch, previous_member_epoch, state, assigned_partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.member_epoch);
-        out.i32(self.previous_member_epoch);
-        out.i8(self.state);
+        let mut fixed = [0; 9];
+        fixed[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.previous_member_epoch.to_be_bytes());
+        fixed[8..9].copy_from_slice(&self.state.to_be_bytes());
+        out.raw(&fixed);
         out.length(
             flexible,
             self.assigned_partitions.len(),
@@ -75,23 +78,23 @@ pub struct TopicPartitions {
 }
 
 impl TopicPartitions {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("TopicPartitions.TopicId")?;
-        let partitions = reader.array(flexible, 4, "TopicPartitions.Partitions", |reader| {
-            reader.i32("TopicPartitions.Partitions")
-        })?;
+        self.topic_id = reader.uuid("TopicPartitions.TopicId")?;
+        reader.numbers(
+            flexible,
+            "TopicPartitions.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("TopicPartitions")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.uuid(self.topic_id);
-        out.length(flexible, self.partitions.len(), "TopicPartitions.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TopicPartitions.Partitions", i32::to_be_bytes)?;
         out.varint(0);
         Ok(())
     }

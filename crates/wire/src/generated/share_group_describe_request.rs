@@ -17,16 +17,21 @@ impl<'a> Message<'a> for ShareGroupDescribeRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_ids =
-            reader.array(flexible, 1, "ShareGroupDescribeRequest.GroupIds", |reader| {
-                reader.string(flexible, "ShareGroupDescribeRequest.GroupIds")
-            })?;
-        let include_authorized_operations =
+        reader.array(
+            flexible,
+            1,
+            "ShareGroupDescribeRequest.GroupIds",
+            &mut self.group_ids,
+            |reader, element| {
+                reader.string(flexible, "ShareGroupDescribeRequest.GroupIds", element)
+            },
+        )?;
+        self.include_authorized_operations =
             reader.bool("ShareGroupDescribeRequest.IncludeAuthorizedOperations")?;
         reader.skip_tags("ShareGroupDescribeRequest")?;
-        Ok(Self { group_ids, include_authorized_operations })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,14 +17,18 @@ impl<'a> Message<'a> for ShareGroupDescribeResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("ShareGroupDescribeResponse.ThrottleTimeMs")?;
-        let groups = reader.array(flexible, 20, "ShareGroupDescribeResponse.Groups", |reader| {
-            DescribedGroup::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("ShareGroupDescribeResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            20,
+            "ShareGroupDescribeResponse.Groups",
+            &mut self.groups,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("ShareGroupDescribeResponse")?;
-        Ok(Self { throttle_time_ms, groups })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -89,31 +93,25 @@ impl Default for DescribedGroup<'_> {
 }
 
 impl<'a> DescribedGroup<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let error_code = reader.i16("DescribedGroup.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "DescribedGroup.ErrorMessage")?;
-        let group_id = reader.string(flexible, "DescribedGroup.GroupId")?;
-        let group_state = reader.string(flexible, "DescribedGroup.GroupState")?;
-        let group_epoch = reader.i32("DescribedGroup.GroupEpoch")?;
-        let assignment_epoch = reader.i32("DescribedGroup.AssignmentEpoch")?;
-        let assignor_name = reader.string(flexible, "DescribedGroup.AssignorName")?;
-        let members = reader.array(flexible, 12, "DescribedGroup.Members", |reader| {
-            Member::read(reader, version)
-        })?;
-        let authorized_operations = reader.i32("DescribedGroup.AuthorizedOperations")?;
+        self.error_code = reader.i16("DescribedGroup.ErrorCode")?;
+        reader.nullable_string(flexible, "DescribedGroup.ErrorMessage", &mut self.error_message)?;
+        reader.string(flexible, "DescribedGroup.GroupId", &mut self.group_id)?;
+        reader.string(flexible, "DescribedGroup.GroupState", &mut self.group_state)?;
+        self.group_epoch = reader.i32("DescribedGroup.GroupEpoch")?;
+        self.assignment_epoch = reader.i32("DescribedGroup.AssignmentEpoch")?;
+        reader.string(flexible, "DescribedGroup.AssignorName", &mut self.assignor_name)?;
+        reader.array(
+            flexible,
+            12,
+            "DescribedGroup.Members",
+            &mut self.members,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.authorized_operations = reader.i32("DescribedGroup.AuthorizedOperations")?;
         reader.skip_tags("DescribedGroup")?;
-        Ok(Self {
-            error_code,
-            error_message,
-            group_id,
-            group_state,
-            group_epoch,
-            assignment_epoch,
-            assignor_name,
-            members,
-            authorized_operations,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -122,8 +120,10 @@ impl<'a> DescribedGroup<'a> {
         out.nullable_string(flexible, self.error_message, "DescribedGroup.ErrorMessage")?;
         out.string(flexible, self.group_id, "DescribedGroup.GroupId")?;
         out.string(flexible, self.group_state, "DescribedGroup.GroupState")?;
-        out.i32(self.group_epoch);
-        out.i32(self.assignment_epoch);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.group_epoch.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.assignment_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.string(flexible, self.assignor_name, "DescribedGroup.AssignorName")?;
         out.length(flexible, self.members.len(), "DescribedGroup.Members")?;
         for element in &self.members {
@@ -169,28 +169,23 @@ pub struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let member_id = reader.string(flexible, "Member.MemberId")?;
-        let rack_id = reader.nullable_string(flexible, "Member.RackId")?;
-        let member_epoch = reader.i32("Member.MemberEpoch")?;
-        let client_id = reader.string(flexible, "Member.ClientId")?;
-        let client_host = reader.string(flexible, "Member.ClientHost")?;
-        let subscribed_topic_names =
-            reader.array(flexible, 1, "Member.SubscribedTopicNames", |reader| {
-                reader.string(flexible, "Member.SubscribedTopicNames")
-            })?;
-        let assignment = Assignment::read(reader, version)?;
+        reader.string(flexible, "Member.MemberId", &mut self.member_id)?;
+        reader.nullable_string(flexible, "Member.RackId", &mut self.rack_id)?;
+        self.member_epoch = reader.i32("Member.MemberEpoch")?;
+        reader.string(flexible, "Member.ClientId", &mut self.client_id)?;
+        reader.string(flexible, "Member.ClientHost", &mut self.client_host)?;
+        reader.array(
+            flexible,
+            1,
+            "Member.SubscribedTopicNames",
+            &mut self.subscribed_topic_names,
+            |reader, element| reader.string(flexible, "Member.SubscribedTopicNames", element),
+        )?;
+        self.assignment.read(reader, version)?;
         reader.skip_tags("Member")?;
-        Ok(Self {
-            member_id,
-            rack_id,
-            member_epoch,
-            client_id,
-            client_host,
-            subscribed_topic_names,
-            assignment,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -233,14 +228,17 @@ pub struct Assignment<'a> {
 }
 
 impl<'a> Assignment<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_partitions =
-            reader.array(flexible, 19, "Assignment.TopicPartitions", |reader| {
-                TopicPartitions::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            19,
+            "Assignment.TopicPartitions",
+            &mut self.topic_partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("Assignment")?;
-        Ok(Self { topic_partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -276,25 +274,25 @@ pub struct TopicPartitions<'a> {
 }
 
 impl<'a> TopicPartitions<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("TopicPartitions.TopicId")?;
-        let topic_name = reader.string(flexible, "TopicPartitions.TopicName")?;
-        let partitions = reader.array(flexible, 4, "TopicPartitions.Partitions", |reader| {
-            reader.i32("TopicPartitions.Partitions")
-        })?;
+        self.topic_id = reader.uuid("TopicPartitions.TopicId")?;
+        reader.string(flexible, "TopicPartitions.TopicName", &mut self.topic_name)?;
+        reader.numbers(
+            flexible,
+            "TopicPartitions.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("TopicPartitions")?;
-        Ok(Self { topic_id, topic_name, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.uuid(self.topic_id);
         out.string(flexible, self.topic_name, "TopicPartitions.TopicName")?;
-        out.length(flexible, self.partitions.len(), "TopicPartitions.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TopicPartitions.Partitions", i32::to_be_bytes)?;
         out.varint(0);
         Ok(())
     }

@@ -23,20 +23,23 @@ impl<'a> Message<'a> for ShareGroupHeartbeatRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "ShareGroupHeartbeatRequest.GroupId")?;
-        let member_id = reader.string(flexible, "ShareGroupHeartbeatRequest.MemberId")?;
-        let member_epoch = reader.i32("ShareGroupHeartbeatRequest.MemberEpoch")?;
-        let rack_id = reader.nullable_string(flexible, "ShareGroupHeartbeatRequest.RackId")?;
-        let subscribed_topic_names = reader.nullable_array(
+        reader.string(flexible, "ShareGroupHeartbeatRequest.GroupId", &mut self.group_id)?;
+        reader.string(flexible, "ShareGroupHeartbeatRequest.MemberId", &mut self.member_id)?;
+        self.member_epoch = reader.i32("ShareGroupHeartbeatRequest.MemberEpoch")?;
+        reader.nullable_string(flexible, "ShareGroupHeartbeatRequest.RackId", &mut self.rack_id)?;
+        reader.nullable_array(
             flexible,
             1,
             "ShareGroupHeartbeatRequest.SubscribedTopicNames",
-            |reader| reader.string(flexible, "ShareGroupHeartbeatRequest.SubscribedTopicNames"),
+            &mut self.subscribed_topic_names,
+            |reader, element| {
+                reader.string(flexible, "ShareGroupHeartbeatRequest.SubscribedTopicNames", element)
+            },
         )?;
         reader.skip_tags("ShareGroupHeartbeatRequest")?;
-        Ok(Self { group_id, member_id, member_epoch, rack_id, subscribed_topic_names })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -32,19 +32,34 @@ impl<'a> Message<'a> for ShareGroupMemberMetadataValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let rack_id = reader.nullable_string(flexible, "ShareGroupMemberMetadataValue.RackId")?;
-        let client_id = reader.string(flexible, "ShareGroupMemberMetadataValue.ClientId")?;
-        let client_host = reader.string(flexible, "ShareGroupMemberMetadataValue.ClientHost")?;
-        let subscribed_topic_names = reader.array(
+        reader.nullable_string(
+            flexible,
+            "ShareGroupMemberMetadataValue.RackId",
+            &mut self.rack_id,
+        )?;
+        reader.string(flexible, "ShareGroupMemberMetadataValue.ClientId", &mut self.client_id)?;
+        reader.string(
+            flexible,
+            "ShareGroupMemberMetadataValue.ClientHost",
+            &mut self.client_host,
+        )?;
+        reader.array(
             flexible,
             1,
             "ShareGroupMemberMetadataValue.SubscribedTopicNames",
-            |reader| reader.string(flexible, "ShareGroupMemberMetadataValue.SubscribedTopicNames"),
+            &mut self.subscribed_topic_names,
+            |reader, element| {
+                reader.string(
+                    flexible,
+                    "ShareGroupMemberMetadataValue.SubscribedTopicNames",
+                    element,
+                )
+            },
         )?;
         reader.skip_tags("ShareGroupMemberMetadataValue")?;
-        Ok(Self { rack_id, client_id, client_host, subscribed_topic_names })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -17,16 +17,18 @@ impl<'a> Message<'a> for ShareGroupMetadataValue {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
-        let epoch = reader.i32("ShareGroupMetadataValue.Epoch")?;
-        let metadata_hash = reader.i64("ShareGroupMetadataValue.MetadataHash")?;
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
+        self.epoch = reader.i32("ShareGroupMetadataValue.Epoch")?;
+        self.metadata_hash = reader.i64("ShareGroupMetadataValue.MetadataHash")?;
         reader.skip_tags("ShareGroupMetadataValue")?;
-        Ok(Self { epoch, metadata_hash })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.epoch);
-        out.i64(self.metadata_hash);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.epoch.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.metadata_hash.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

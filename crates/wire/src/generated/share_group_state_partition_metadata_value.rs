@@ -19,28 +19,31 @@ impl<'a> Message<'a> for ShareGroupStatePartitionMetadataValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let initializing_topics = reader.array(
+        reader.array(
             flexible,
             19,
             "ShareGroupStatePartitionMetadataValue.InitializingTopics",
-            |reader| TopicPartitionsInfo::read(reader, version),
+            &mut self.initializing_topics,
+            |reader, element| element.read(reader, version),
         )?;
-        let initialized_topics = reader.array(
+        reader.array(
             flexible,
             19,
             "ShareGroupStatePartitionMetadataValue.InitializedTopics",
-            |reader| TopicPartitionsInfo::read(reader, version),
+            &mut self.initialized_topics,
+            |reader, element| element.read(reader, version),
         )?;
-        let deleting_topics = reader.array(
+        reader.array(
             flexible,
             18,
             "ShareGroupStatePartitionMetadataValue.DeletingTopics",
-            |reader| TopicInfo::read(reader, version),
+            &mut self.deleting_topics,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("ShareGroupStatePartitionMetadataValue")?;
-        Ok(Self { initializing_topics, initialized_topics, deleting_topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -104,25 +107,30 @@ pub struct TopicPartitionsInfo<'a> {
 }
 
 impl<'a> TopicPartitionsInfo<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("TopicPartitionsInfo.TopicId")?;
-        let topic_name = reader.string(flexible, "TopicPartitionsInfo.TopicName")?;
-        let partitions = reader.array(flexible, 4, "TopicPartitionsInfo.Partitions", |reader| {
-            reader.i32("TopicPartitionsInfo.Partitions")
-        })?;
+        self.topic_id = reader.uuid("TopicPartitionsInfo.TopicId")?;
+        reader.string(flexible, "TopicPartitionsInfo.TopicName", &mut self.topic_name)?;
+        reader.numbers(
+            flexible,
+            "TopicPartitionsInfo.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("TopicPartitionsInfo")?;
-        Ok(Self { topic_id, topic_name, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.uuid(self.topic_id);
         out.string(flexible, self.topic_name, "TopicPartitionsInfo.TopicName")?;
-        out.length(flexible, self.partitions.len(), "TopicPartitionsInfo.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(
+            flexible,
+            &self.partitions,
+            "TopicPartitionsInfo.Partitions",
+            i32::to_be_bytes,
+        )?;
         out.varint(0);
         Ok(())
     }
@@ -146,12 +154,12 @@ pub struct TopicInfo<'a> {
 }
 
 impl<'a> TopicInfo<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("TopicInfo.TopicId")?;
-        let topic_name = reader.string(flexible, "TopicInfo.TopicName")?;
+        self.topic_id = reader.uuid("TopicInfo.TopicId")?;
+        reader.string(flexible, "TopicInfo.TopicName", &mut self.topic_name)?;
         reader.skip_tags("TopicInfo")?;
-        Ok(Self { topic_id, topic_name })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

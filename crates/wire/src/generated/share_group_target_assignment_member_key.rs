@@ -17,11 +17,19 @@ impl<'a> Message<'a> for ShareGroupTargetAssignmentMemberKey<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = i16::MAX;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = false;
-        let group_id = reader.string(flexible, "ShareGroupTargetAssignmentMemberKey.GroupId")?;
-        let member_id = reader.string(flexible, "ShareGroupTargetAssignmentMemberKey.MemberId")?;
-        Ok(Self { group_id, member_id })
+        reader.string(
+            flexible,
+            "ShareGroupTargetAssignmentMemberKey.GroupId",
+            &mut self.group_id,
+        )?;
+        reader.string(
+            flexible,
+            "ShareGroupTargetAssignmentMemberKey.MemberId",
+            &mut self.member_id,
+        )?;
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

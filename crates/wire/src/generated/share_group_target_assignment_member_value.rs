@@ -15,16 +15,17 @@ impl<'a> Message<'a> for ShareGroupTargetAssignmentMemberValue {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_partitions = reader.array(
+        reader.array(
             flexible,
             18,
             "ShareGroupTargetAssignmentMemberValue.TopicPartitions",
-            |reader| TopicPartition::read(reader, version),
+            &mut self.topic_partitions,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("ShareGroupTargetAssignmentMemberValue")?;
-        Ok(Self { topic_partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -62,23 +63,23 @@ pub struct TopicPartition {
 }
 
 impl TopicPartition {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("TopicPartition.TopicId")?;
-        let partitions = reader.array(flexible, 4, "TopicPartition.Partitions", |reader| {
-            reader.i32("TopicPartition.Partitions")
-        })?;
+        self.topic_id = reader.uuid("TopicPartition.TopicId")?;
+        reader.numbers(
+            flexible,
+            "TopicPartition.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("TopicPartition")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.uuid(self.topic_id);
-        out.length(flexible, self.partitions.len(), "TopicPartition.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TopicPartition.Partitions", i32::to_be_bytes)?;
         out.varint(0);
         Ok(())
     }

@@ -31,67 +31,65 @@ impl<'a> Message<'a> for StreamsGroupCurrentMemberAssignmentValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let member_epoch = reader.i32("StreamsGroupCurrentMemberAssignmentValue.MemberEpoch")?;
-        let previous_member_epoch =
+        self.member_epoch = reader.i32("StreamsGroupCurrentMemberAssignmentValue.MemberEpoch")?;
+        self.previous_member_epoch =
             reader.i32("StreamsGroupCurrentMemberAssignmentValue.PreviousMemberEpoch")?;
-        let state = reader.i8("StreamsGroupCurrentMemberAssignmentValue.State")?;
-        let active_tasks = reader.array(
+        self.state = reader.i8("StreamsGroupCurrentMemberAssignmentValue.State")?;
+        reader.array(
             flexible,
             3,
             "StreamsGroupCurrentMemberAssignmentValue.ActiveTasks",
-            |reader| TaskIds::read(reader, version),
+            &mut self.active_tasks,
+            |reader, element| element.read(reader, version),
         )?;
-        let standby_tasks = reader.array(
+        reader.array(
             flexible,
             3,
             "StreamsGroupCurrentMemberAssignmentValue.StandbyTasks",
-            |reader| TaskIds::read(reader, version),
+            &mut self.standby_tasks,
+            |reader, element| element.read(reader, version),
         )?;
-        let warmup_tasks = reader.array(
+        reader.array(
             flexible,
             3,
             "StreamsGroupCurrentMemberAssignmentValue.WarmupTasks",
-            |reader| TaskIds::read(reader, version),
+            &mut self.warmup_tasks,
+            |reader, element| element.read(reader, version),
         )?;
-        let active_tasks_pending_revocation = reader.array(
+        reader.array(
             flexible,
             3,
             "StreamsGroupCurrentMemberAssignmentValue.ActiveTasksPendingRevocation",
-            |reader| TaskIds::read(reader, version),
+            &mut self.active_tasks_pending_revocation,
+            |reader, element| element.read(reader, version),
         )?;
-        let standby_tasks_pending_revocation = reader.array(
+        reader.array(
             flexible,
             3,
             "StreamsGroupCurrentMemberAssignmentValue.StandbyTasksPendingRevocation",
-            |reader| TaskIds::read(reader, version),
+            &mut self.standby_tasks_pending_revocation,
+            |reader, element| element.read(reader, version),
         )?;
-        let warmup_tasks_pending_revocation = reader.array(
+        reader.array(
             flexible,
             3,
             "StreamsGroupCurrentMemberAssignmentValue.WarmupTasksPendingRevocation",
-            |reader| TaskIds::read(reader, version),
+            &mut self.warmup_tasks_pending_revocation,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("StreamsGroupCurrentMemberAssignmentValue")?;
-        Ok(Self {
-            member_epoch,
-            previous_member_epoch,
-            state,
-            active_tasks,
-            standby_tasks,
-            warmup_tasks,
-            active_tasks_pending_revocation,
-            standby_tasks_pending_revocation,
-            warmup_tasks_pending_revocation,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.member_epoch);
-        out.i32(self.previous_member_epoch);
-        out.i8(self.state);
+        let mut fixed = [0; 9];
+        fixed[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.previous_member_epoch.to_be_bytes());
+        fixed[8..9].copy_from_slice(&self.state.to_be_bytes());
+        out.raw(&fixed);
         out.length(
             flexible,
             self.active_tasks.len(),
@@ -193,36 +191,29 @@ impl Default for TaskIds<'_> {
 }
 
 impl<'a> TaskIds<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopology_id = reader.string(flexible, "TaskIds.SubtopologyId")?;
-        let partitions = reader
-            .array(flexible, 4, "TaskIds.Partitions", |reader| reader.i32("TaskIds.Partitions"))?;
-        let mut assignment_epochs: Option<Vec<i32>> = Some(Vec::new());
+        reader.string(flexible, "TaskIds.SubtopologyId", &mut self.subtopology_id)?;
+        reader.numbers(flexible, "TaskIds.Partitions", &mut self.partitions, i32::from_be_bytes)?;
         reader.tags("TaskIds", |reader, tag| {
             match tag {
-                0 => {
-                    assignment_epochs = reader.nullable_array(
-                        flexible,
-                        4,
-                        "TaskIds.AssignmentEpochs",
-                        |reader| reader.i32("TaskIds.AssignmentEpochs"),
-                    )?
-                }
+                0 => reader.nullable_numbers(
+                    flexible,
+                    "TaskIds.AssignmentEpochs",
+                    &mut self.assignment_epochs,
+                    i32::from_be_bytes,
+                )?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        Ok(Self { subtopology_id, partitions, assignment_epochs })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.subtopology_id, "TaskIds.SubtopologyId")?;
-        out.length(flexible, self.partitions.len(), "TaskIds.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TaskIds.Partitions", i32::to_be_bytes)?;
         out.varint(u32::from(
             self.assignment_epochs.as_ref().is_none_or(|value| !value.is_empty()),
         ));
@@ -234,10 +225,7 @@ impl<'a> TaskIds<'a> {
             );
             match &self.assignment_epochs {
                 Some(elements) => {
-                    out.length(flexible, elements.len(), "TaskIds.AssignmentEpochs")?;
-                    for element in elements {
-                        out.i32(*element);
-                    }
+                    out.numbers(flexible, elements, "TaskIds.AssignmentEpochs", i32::to_be_bytes)?;
                 }
                 None => out.null(flexible),
             }

@@ -19,21 +19,25 @@ impl<'a> Message<'a> for StreamsGroupDescribeRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_ids =
-            reader.array(flexible, 1, "StreamsGroupDescribeRequest.GroupIds", |reader| {
-                reader.string(flexible, "StreamsGroupDescribeRequest.GroupIds")
-            })?;
-        let include_authorized_operations =
+        reader.array(
+            flexible,
+            1,
+            "StreamsGroupDescribeRequest.GroupIds",
+            &mut self.group_ids,
+            |reader, element| {
+                reader.string(flexible, "StreamsGroupDescribeRequest.GroupIds", element)
+            },
+        )?;
+        self.include_authorized_operations =
             reader.bool("StreamsGroupDescribeRequest.IncludeAuthorizedOperations")?;
-        let include_topology_description = if version >= 1 {
-            reader.bool("StreamsGroupDescribeRequest.IncludeTopologyDescription")?
-        } else {
-            false
-        };
+        if version >= 1 {
+            self.include_topology_description =
+                reader.bool("StreamsGroupDescribeRequest.IncludeTopologyDescription")?;
+        }
         reader.skip_tags("StreamsGroupDescribeRequest")?;
-        Ok(Self { group_ids, include_authorized_operations, include_topology_description })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

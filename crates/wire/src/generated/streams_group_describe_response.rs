@@ -17,15 +17,18 @@ impl<'a> Message<'a> for StreamsGroupDescribeResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("StreamsGroupDescribeResponse.ThrottleTimeMs")?;
-        let groups =
-            reader.array(flexible, 20, "StreamsGroupDescribeResponse.Groups", |reader| {
-                DescribedGroup::read(reader, version)
-            })?;
+        self.throttle_time_ms = reader.i32("StreamsGroupDescribeResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            20,
+            "StreamsGroupDescribeResponse.Groups",
+            &mut self.groups,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("StreamsGroupDescribeResponse")?;
-        Ok(Self { throttle_time_ms, groups })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -99,54 +102,51 @@ impl Default for DescribedGroup<'_> {
 }
 
 impl<'a> DescribedGroup<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let error_code = reader.i16("DescribedGroup.ErrorCode")?;
-        let error_message = reader.nullable_string(flexible, "DescribedGroup.ErrorMessage")?;
-        let group_id = reader.string(flexible, "DescribedGroup.GroupId")?;
-        let group_state = reader.string(flexible, "DescribedGroup.GroupState")?;
-        let group_epoch = reader.i32("DescribedGroup.GroupEpoch")?;
-        let assignment_epoch = reader.i32("DescribedGroup.AssignmentEpoch")?;
-        let topology = if reader.present("DescribedGroup.Topology")? {
-            Some(Topology::read(reader, version)?)
+        self.error_code = reader.i16("DescribedGroup.ErrorCode")?;
+        reader.nullable_string(flexible, "DescribedGroup.ErrorMessage", &mut self.error_message)?;
+        reader.string(flexible, "DescribedGroup.GroupId", &mut self.group_id)?;
+        reader.string(flexible, "DescribedGroup.GroupState", &mut self.group_state)?;
+        self.group_epoch = reader.i32("DescribedGroup.GroupEpoch")?;
+        self.assignment_epoch = reader.i32("DescribedGroup.AssignmentEpoch")?;
+        self.topology = if reader.present("DescribedGroup.Topology")? {
+            let mut value = Topology::default();
+            value.read(reader, version)?;
+            Some(value)
         } else {
             None
         };
-        let members = reader.array(flexible, 28, "DescribedGroup.Members", |reader| {
-            Member::read(reader, version)
-        })?;
-        let authorized_operations = reader.i32("DescribedGroup.AuthorizedOperations")?;
-        let topology_description = if version >= 1 {
-            if reader.present("DescribedGroup.TopologyDescription")? {
-                Some(TopologyDescription::read(reader, version)?)
+        reader.array(
+            flexible,
+            28,
+            "DescribedGroup.Members",
+            &mut self.members,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.authorized_operations = reader.i32("DescribedGroup.AuthorizedOperations")?;
+        if version >= 1 {
+            self.topology_description = if reader.present("DescribedGroup.TopologyDescription")? {
+                let mut value = TopologyDescription::default();
+                value.read(reader, version)?;
+                Some(value)
             } else {
                 None
-            }
-        } else {
-            None
-        };
-        let topology_description_status =
-            if version >= 1 { reader.i8("DescribedGroup.TopologyDescriptionStatus")? } else { 0 };
-        let assignor_name = if version >= 1 {
-            reader.nullable_string(flexible, "DescribedGroup.AssignorName")?
-        } else {
-            None
-        };
+            };
+        }
+        if version >= 1 {
+            self.topology_description_status =
+                reader.i8("DescribedGroup.TopologyDescriptionStatus")?;
+        }
+        if version >= 1 {
+            reader.nullable_string(
+                flexible,
+                "DescribedGroup.AssignorName",
+                &mut self.assignor_name,
+            )?;
+        }
         reader.skip_tags("DescribedGroup")?;
-        Ok(Self {
-            error_code,
-            error_message,
-            group_id,
-            group_state,
-            group_epoch,
-            assignment_epoch,
-            topology,
-            members,
-            authorized_operations,
-            topology_description,
-            topology_description_status,
-            assignor_name,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -155,8 +155,10 @@ impl<'a> DescribedGroup<'a> {
         out.nullable_string(flexible, self.error_message, "DescribedGroup.ErrorMessage")?;
         out.string(flexible, self.group_id, "DescribedGroup.GroupId")?;
         out.string(flexible, self.group_state, "DescribedGroup.GroupState")?;
-        out.i32(self.group_epoch);
-        out.i32(self.assignment_epoch);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.group_epoch.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.assignment_epoch.to_be_bytes());
+        out.raw(&fixed);
         match &self.topology {
             Some(value) => {
                 out.i8(1);
@@ -231,15 +233,18 @@ pub struct Topology<'a> {
 }
 
 impl<'a> Topology<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let epoch = reader.i32("Topology.Epoch")?;
-        let subtopologies =
-            reader.nullable_array(flexible, 6, "Topology.Subtopologies", |reader| {
-                Subtopology::read(reader, version)
-            })?;
+        self.epoch = reader.i32("Topology.Epoch")?;
+        reader.nullable_array(
+            flexible,
+            6,
+            "Topology.Subtopologies",
+            &mut self.subtopologies,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("Topology")?;
-        Ok(Self { epoch, subtopologies })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -285,32 +290,39 @@ pub struct Subtopology<'a> {
 }
 
 impl<'a> Subtopology<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopology_id = reader.string(flexible, "Subtopology.SubtopologyId")?;
-        let source_topics = reader.array(flexible, 1, "Subtopology.SourceTopics", |reader| {
-            reader.string(flexible, "Subtopology.SourceTopics")
-        })?;
-        let repartition_sink_topics =
-            reader.array(flexible, 1, "Subtopology.RepartitionSinkTopics", |reader| {
-                reader.string(flexible, "Subtopology.RepartitionSinkTopics")
-            })?;
-        let state_changelog_topics =
-            reader.array(flexible, 9, "Subtopology.StateChangelogTopics", |reader| {
-                TopicInfo::read(reader, version)
-            })?;
-        let repartition_source_topics =
-            reader.array(flexible, 9, "Subtopology.RepartitionSourceTopics", |reader| {
-                TopicInfo::read(reader, version)
-            })?;
+        reader.string(flexible, "Subtopology.SubtopologyId", &mut self.subtopology_id)?;
+        reader.array(
+            flexible,
+            1,
+            "Subtopology.SourceTopics",
+            &mut self.source_topics,
+            |reader, element| reader.string(flexible, "Subtopology.SourceTopics", element),
+        )?;
+        reader.array(
+            flexible,
+            1,
+            "Subtopology.RepartitionSinkTopics",
+            &mut self.repartition_sink_topics,
+            |reader, element| reader.string(flexible, "Subtopology.RepartitionSinkTopics", element),
+        )?;
+        reader.array(
+            flexible,
+            9,
+            "Subtopology.StateChangelogTopics",
+            &mut self.state_changelog_topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            9,
+            "Subtopology.RepartitionSourceTopics",
+            &mut self.repartition_source_topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("Subtopology")?;
-        Ok(Self {
-            subtopology_id,
-            source_topics,
-            repartition_sink_topics,
-            state_changelog_topics,
-            repartition_source_topics,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -386,23 +398,29 @@ pub struct TopicInfo<'a> {
 }
 
 impl<'a> TopicInfo<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "TopicInfo.Name")?;
-        let partitions = reader.i32("TopicInfo.Partitions")?;
-        let replication_factor = reader.i16("TopicInfo.ReplicationFactor")?;
-        let topic_configs = reader.array(flexible, 3, "TopicInfo.TopicConfigs", |reader| {
-            KeyValue::read(reader, version)
-        })?;
+        reader.string(flexible, "TopicInfo.Name", &mut self.name)?;
+        self.partitions = reader.i32("TopicInfo.Partitions")?;
+        self.replication_factor = reader.i16("TopicInfo.ReplicationFactor")?;
+        reader.array(
+            flexible,
+            3,
+            "TopicInfo.TopicConfigs",
+            &mut self.topic_configs,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("TopicInfo")?;
-        Ok(Self { name, partitions, replication_factor, topic_configs })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.name, "TopicInfo.Name")?;
-        out.i32(self.partitions);
-        out.i16(self.replication_factor);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partitions.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.replication_factor.to_be_bytes());
+        out.raw(&fixed);
         out.length(flexible, self.topic_configs.len(), "TopicInfo.TopicConfigs")?;
         for element in &self.topic_configs {
             element.write(version, out)?;
@@ -433,12 +451,12 @@ pub struct KeyValue<'a> {
 }
 
 impl<'a> KeyValue<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let key = reader.string(flexible, "KeyValue.Key")?;
-        let value = reader.string(flexible, "KeyValue.Value")?;
+        reader.string(flexible, "KeyValue.Key", &mut self.key)?;
+        reader.string(flexible, "KeyValue.Value", &mut self.value)?;
         reader.skip_tags("KeyValue")?;
-        Ok(Self { key, value })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -494,50 +512,49 @@ pub struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let member_id = reader.string(flexible, "Member.MemberId")?;
-        let member_epoch = reader.i32("Member.MemberEpoch")?;
-        let instance_id = reader.nullable_string(flexible, "Member.InstanceId")?;
-        let rack_id = reader.nullable_string(flexible, "Member.RackId")?;
-        let client_id = reader.string(flexible, "Member.ClientId")?;
-        let client_host = reader.string(flexible, "Member.ClientHost")?;
-        let topology_epoch = reader.i32("Member.TopologyEpoch")?;
-        let process_id = reader.string(flexible, "Member.ProcessId")?;
-        let user_endpoint = if reader.present("Member.UserEndpoint")? {
-            Some(Endpoint::read(reader, version)?)
+        reader.string(flexible, "Member.MemberId", &mut self.member_id)?;
+        self.member_epoch = reader.i32("Member.MemberEpoch")?;
+        reader.nullable_string(flexible, "Member.InstanceId", &mut self.instance_id)?;
+        reader.nullable_string(flexible, "Member.RackId", &mut self.rack_id)?;
+        reader.string(flexible, "Member.ClientId", &mut self.client_id)?;
+        reader.string(flexible, "Member.ClientHost", &mut self.client_host)?;
+        self.topology_epoch = reader.i32("Member.TopologyEpoch")?;
+        reader.string(flexible, "Member.ProcessId", &mut self.process_id)?;
+        self.user_endpoint = if reader.present("Member.UserEndpoint")? {
+            let mut value = Endpoint::default();
+            value.read(reader, version)?;
+            Some(value)
         } else {
             None
         };
-        let client_tags = reader
-            .array(flexible, 3, "Member.ClientTags", |reader| KeyValue::read(reader, version))?;
-        let task_offsets = reader.array(flexible, 14, "Member.TaskOffsets", |reader| {
-            TaskOffset::read(reader, version)
-        })?;
-        let task_end_offsets = reader.array(flexible, 14, "Member.TaskEndOffsets", |reader| {
-            TaskOffset::read(reader, version)
-        })?;
-        let assignment = Assignment::read(reader, version)?;
-        let target_assignment = Assignment::read(reader, version)?;
-        let is_classic = reader.bool("Member.IsClassic")?;
+        reader.array(
+            flexible,
+            3,
+            "Member.ClientTags",
+            &mut self.client_tags,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            14,
+            "Member.TaskOffsets",
+            &mut self.task_offsets,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            14,
+            "Member.TaskEndOffsets",
+            &mut self.task_end_offsets,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.assignment.read(reader, version)?;
+        self.target_assignment.read(reader, version)?;
+        self.is_classic = reader.bool("Member.IsClassic")?;
         reader.skip_tags("Member")?;
-        Ok(Self {
-            member_id,
-            member_epoch,
-            instance_id,
-            rack_id,
-            client_id,
-            client_host,
-            topology_epoch,
-            process_id,
-            user_endpoint,
-            client_tags,
-            task_offsets,
-            task_end_offsets,
-            assignment,
-            target_assignment,
-            is_classic,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -616,12 +633,12 @@ pub struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let host = reader.string(flexible, "Endpoint.Host")?;
-        let port = reader.u16("Endpoint.Port")?;
+        reader.string(flexible, "Endpoint.Host", &mut self.host)?;
+        self.port = reader.u16("Endpoint.Port")?;
         reader.skip_tags("Endpoint")?;
-        Ok(Self { host, port })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -652,20 +669,22 @@ pub struct TaskOffset<'a> {
 }
 
 impl<'a> TaskOffset<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopology_id = reader.string(flexible, "TaskOffset.SubtopologyId")?;
-        let partition = reader.i32("TaskOffset.Partition")?;
-        let offset = reader.i64("TaskOffset.Offset")?;
+        reader.string(flexible, "TaskOffset.SubtopologyId", &mut self.subtopology_id)?;
+        self.partition = reader.i32("TaskOffset.Partition")?;
+        self.offset = reader.i64("TaskOffset.Offset")?;
         reader.skip_tags("TaskOffset")?;
-        Ok(Self { subtopology_id, partition, offset })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.subtopology_id, "TaskOffset.SubtopologyId")?;
-        out.i32(self.partition);
-        out.i64(self.offset);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.offset.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }
@@ -690,19 +709,31 @@ pub struct Assignment<'a> {
 }
 
 impl<'a> Assignment<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let active_tasks = reader.array(flexible, 3, "Assignment.ActiveTasks", |reader| {
-            TaskIds::read(reader, version)
-        })?;
-        let standby_tasks = reader.array(flexible, 3, "Assignment.StandbyTasks", |reader| {
-            TaskIds::read(reader, version)
-        })?;
-        let warmup_tasks = reader.array(flexible, 3, "Assignment.WarmupTasks", |reader| {
-            TaskIds::read(reader, version)
-        })?;
+        reader.array(
+            flexible,
+            3,
+            "Assignment.ActiveTasks",
+            &mut self.active_tasks,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            3,
+            "Assignment.StandbyTasks",
+            &mut self.standby_tasks,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            3,
+            "Assignment.WarmupTasks",
+            &mut self.warmup_tasks,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("Assignment")?;
-        Ok(Self { active_tasks, standby_tasks, warmup_tasks })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -752,22 +783,18 @@ pub struct TaskIds<'a> {
 }
 
 impl<'a> TaskIds<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopology_id = reader.string(flexible, "TaskIds.SubtopologyId")?;
-        let partitions = reader
-            .array(flexible, 4, "TaskIds.Partitions", |reader| reader.i32("TaskIds.Partitions"))?;
+        reader.string(flexible, "TaskIds.SubtopologyId", &mut self.subtopology_id)?;
+        reader.numbers(flexible, "TaskIds.Partitions", &mut self.partitions, i32::from_be_bytes)?;
         reader.skip_tags("TaskIds")?;
-        Ok(Self { subtopology_id, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.subtopology_id, "TaskIds.SubtopologyId")?;
-        out.length(flexible, self.partitions.len(), "TaskIds.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TaskIds.Partitions", i32::to_be_bytes)?;
         out.varint(0);
         Ok(())
     }
@@ -791,18 +818,24 @@ pub struct TopologyDescription<'a> {
 }
 
 impl<'a> TopologyDescription<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopologies =
-            reader.array(flexible, 3, "TopologyDescription.Subtopologies", |reader| {
-                TopologyDescriptionSubtopology::read(reader, version)
-            })?;
-        let global_stores =
-            reader.array(flexible, 15, "TopologyDescription.GlobalStores", |reader| {
-                TopologyDescriptionGlobalStore::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            3,
+            "TopologyDescription.Subtopologies",
+            &mut self.subtopologies,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            15,
+            "TopologyDescription.GlobalStores",
+            &mut self.global_stores,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("TopologyDescription")?;
-        Ok(Self { subtopologies, global_stores })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -844,16 +877,22 @@ pub struct TopologyDescriptionSubtopology<'a> {
 }
 
 impl<'a> TopologyDescriptionSubtopology<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopology_id =
-            reader.string(flexible, "TopologyDescriptionSubtopology.SubtopologyId")?;
-        let nodes =
-            reader.array(flexible, 7, "TopologyDescriptionSubtopology.Nodes", |reader| {
-                TopologyDescriptionNode::read(reader, version)
-            })?;
+        reader.string(
+            flexible,
+            "TopologyDescriptionSubtopology.SubtopologyId",
+            &mut self.subtopology_id,
+        )?;
+        reader.array(
+            flexible,
+            7,
+            "TopologyDescriptionSubtopology.Nodes",
+            &mut self.nodes,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("TopologyDescriptionSubtopology")?;
-        Ok(Self { subtopology_id, nodes })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -897,24 +936,42 @@ pub struct TopologyDescriptionNode<'a> {
 }
 
 impl<'a> TopologyDescriptionNode<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "TopologyDescriptionNode.Name")?;
-        let node_type = reader.i8("TopologyDescriptionNode.NodeType")?;
-        let source_topics =
-            reader.array(flexible, 1, "TopologyDescriptionNode.SourceTopics", |reader| {
-                reader.string(flexible, "TopologyDescriptionNode.SourceTopics")
-            })?;
-        let sink_topic = reader.nullable_string(flexible, "TopologyDescriptionNode.SinkTopic")?;
-        let stores = reader.array(flexible, 1, "TopologyDescriptionNode.Stores", |reader| {
-            reader.string(flexible, "TopologyDescriptionNode.Stores")
-        })?;
-        let successors =
-            reader.array(flexible, 1, "TopologyDescriptionNode.Successors", |reader| {
-                reader.string(flexible, "TopologyDescriptionNode.Successors")
-            })?;
+        reader.string(flexible, "TopologyDescriptionNode.Name", &mut self.name)?;
+        self.node_type = reader.i8("TopologyDescriptionNode.NodeType")?;
+        reader.array(
+            flexible,
+            1,
+            "TopologyDescriptionNode.SourceTopics",
+            &mut self.source_topics,
+            |reader, element| {
+                reader.string(flexible, "TopologyDescriptionNode.SourceTopics", element)
+            },
+        )?;
+        reader.nullable_string(
+            flexible,
+            "TopologyDescriptionNode.SinkTopic",
+            &mut self.sink_topic,
+        )?;
+        reader.array(
+            flexible,
+            1,
+            "TopologyDescriptionNode.Stores",
+            &mut self.stores,
+            |reader, element| reader.string(flexible, "TopologyDescriptionNode.Stores", element),
+        )?;
+        reader.array(
+            flexible,
+            1,
+            "TopologyDescriptionNode.Successors",
+            &mut self.successors,
+            |reader, element| {
+                reader.string(flexible, "TopologyDescriptionNode.Successors", element)
+            },
+        )?;
         reader.skip_tags("TopologyDescriptionNode")?;
-        Ok(Self { name, node_type, source_topics, sink_topic, stores, successors })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -969,11 +1026,11 @@ pub struct TopologyDescriptionGlobalStore<'a> {
 }
 
 impl<'a> TopologyDescriptionGlobalStore<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
-        let source = TopologyDescriptionNode::read(reader, version)?;
-        let processor = TopologyDescriptionNode::read(reader, version)?;
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
+        self.source.read(reader, version)?;
+        self.processor.read(reader, version)?;
         reader.skip_tags("TopologyDescriptionGlobalStore")?;
-        Ok(Self { source, processor })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -71,95 +71,100 @@ impl<'a> Message<'a> for StreamsGroupHeartbeatRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "StreamsGroupHeartbeatRequest.GroupId")?;
-        let member_id = reader.string(flexible, "StreamsGroupHeartbeatRequest.MemberId")?;
-        let member_epoch = reader.i32("StreamsGroupHeartbeatRequest.MemberEpoch")?;
-        let endpoint_information_epoch =
+        reader.string(flexible, "StreamsGroupHeartbeatRequest.GroupId", &mut self.group_id)?;
+        reader.string(flexible, "StreamsGroupHeartbeatRequest.MemberId", &mut self.member_id)?;
+        self.member_epoch = reader.i32("StreamsGroupHeartbeatRequest.MemberEpoch")?;
+        self.endpoint_information_epoch =
             reader.i32("StreamsGroupHeartbeatRequest.EndpointInformationEpoch")?;
-        let instance_id =
-            reader.nullable_string(flexible, "StreamsGroupHeartbeatRequest.InstanceId")?;
-        let rack_id = reader.nullable_string(flexible, "StreamsGroupHeartbeatRequest.RackId")?;
-        let rebalance_timeout_ms = reader.i32("StreamsGroupHeartbeatRequest.RebalanceTimeoutMs")?;
-        let topology = if reader.present("StreamsGroupHeartbeatRequest.Topology")? {
-            Some(Topology::read(reader, version)?)
+        reader.nullable_string(
+            flexible,
+            "StreamsGroupHeartbeatRequest.InstanceId",
+            &mut self.instance_id,
+        )?;
+        reader.nullable_string(
+            flexible,
+            "StreamsGroupHeartbeatRequest.RackId",
+            &mut self.rack_id,
+        )?;
+        self.rebalance_timeout_ms =
+            reader.i32("StreamsGroupHeartbeatRequest.RebalanceTimeoutMs")?;
+        self.topology = if reader.present("StreamsGroupHeartbeatRequest.Topology")? {
+            let mut value = Topology::default();
+            value.read(reader, version)?;
+            Some(value)
         } else {
             None
         };
-        let active_tasks = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             3,
             "StreamsGroupHeartbeatRequest.ActiveTasks",
-            |reader| TaskIds::read(reader, version),
+            &mut self.active_tasks,
+            |reader, element| element.read(reader, version),
         )?;
-        let standby_tasks = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             3,
             "StreamsGroupHeartbeatRequest.StandbyTasks",
-            |reader| TaskIds::read(reader, version),
+            &mut self.standby_tasks,
+            |reader, element| element.read(reader, version),
         )?;
-        let warmup_tasks = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             3,
             "StreamsGroupHeartbeatRequest.WarmupTasks",
-            |reader| TaskIds::read(reader, version),
+            &mut self.warmup_tasks,
+            |reader, element| element.read(reader, version),
         )?;
-        let process_id =
-            reader.nullable_string(flexible, "StreamsGroupHeartbeatRequest.ProcessId")?;
-        let user_endpoint = if reader.present("StreamsGroupHeartbeatRequest.UserEndpoint")? {
-            Some(Endpoint::read(reader, version)?)
+        reader.nullable_string(
+            flexible,
+            "StreamsGroupHeartbeatRequest.ProcessId",
+            &mut self.process_id,
+        )?;
+        self.user_endpoint = if reader.present("StreamsGroupHeartbeatRequest.UserEndpoint")? {
+            let mut value = Endpoint::default();
+            value.read(reader, version)?;
+            Some(value)
         } else {
             None
         };
-        let client_tags = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             3,
             "StreamsGroupHeartbeatRequest.ClientTags",
-            |reader| KeyValue::read(reader, version),
+            &mut self.client_tags,
+            |reader, element| element.read(reader, version),
         )?;
-        let task_offsets = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             14,
             "StreamsGroupHeartbeatRequest.TaskOffsets",
-            |reader| TaskOffset::read(reader, version),
+            &mut self.task_offsets,
+            |reader, element| element.read(reader, version),
         )?;
-        let task_end_offsets = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             14,
             "StreamsGroupHeartbeatRequest.TaskEndOffsets",
-            |reader| TaskOffset::read(reader, version),
+            &mut self.task_end_offsets,
+            |reader, element| element.read(reader, version),
         )?;
-        let shutdown_application =
+        self.shutdown_application =
             reader.bool("StreamsGroupHeartbeatRequest.ShutdownApplication")?;
         reader.skip_tags("StreamsGroupHeartbeatRequest")?;
-        Ok(Self {
-            group_id,
-            member_id,
-            member_epoch,
-            endpoint_information_epoch,
-            instance_id,
-            rack_id,
-            rebalance_timeout_ms,
-            topology,
-            active_tasks,
-            standby_tasks,
-            warmup_tasks,
-            process_id,
-            user_endpoint,
-            client_tags,
-            task_offsets,
-            task_end_offsets,
-            shutdown_application,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.group_id, "StreamsGroupHeartbeatRequest.GroupId")?;
         out.string(flexible, self.member_id, "StreamsGroupHeartbeatRequest.MemberId")?;
-        out.i32(self.member_epoch);
-        out.i32(self.endpoint_information_epoch);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.endpoint_information_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.instance_id, "StreamsGroupHeartbeatRequest.InstanceId")?;
         out.nullable_string(flexible, self.rack_id, "StreamsGroupHeartbeatRequest.RackId")?;
         out.i32(self.rebalance_timeout_ms);
@@ -298,14 +303,18 @@ pub struct Topology<'a> {
 }
 
 impl<'a> Topology<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let epoch = reader.i32("Topology.Epoch")?;
-        let subtopologies = reader.array(flexible, 8, "Topology.Subtopologies", |reader| {
-            Subtopology::read(reader, version)
-        })?;
+        self.epoch = reader.i32("Topology.Epoch")?;
+        reader.array(
+            flexible,
+            8,
+            "Topology.Subtopologies",
+            &mut self.subtopologies,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("Topology")?;
-        Ok(Self { epoch, subtopologies })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -350,42 +359,53 @@ pub struct Subtopology<'a> {
 }
 
 impl<'a> Subtopology<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopology_id = reader.string(flexible, "Subtopology.SubtopologyId")?;
-        let source_topics = reader.array(flexible, 1, "Subtopology.SourceTopics", |reader| {
-            reader.string(flexible, "Subtopology.SourceTopics")
-        })?;
-        let source_topic_regex =
-            reader.array(flexible, 1, "Subtopology.SourceTopicRegex", |reader| {
-                reader.string(flexible, "Subtopology.SourceTopicRegex")
-            })?;
-        let state_changelog_topics =
-            reader.array(flexible, 9, "Subtopology.StateChangelogTopics", |reader| {
-                TopicInfo::read(reader, version)
-            })?;
-        let repartition_sink_topics =
-            reader.array(flexible, 1, "Subtopology.RepartitionSinkTopics", |reader| {
-                reader.string(flexible, "Subtopology.RepartitionSinkTopics")
-            })?;
-        let repartition_source_topics =
-            reader.array(flexible, 9, "Subtopology.RepartitionSourceTopics", |reader| {
-                TopicInfo::read(reader, version)
-            })?;
-        let copartition_groups =
-            reader.array(flexible, 4, "Subtopology.CopartitionGroups", |reader| {
-                CopartitionGroup::read(reader, version)
-            })?;
+        reader.string(flexible, "Subtopology.SubtopologyId", &mut self.subtopology_id)?;
+        reader.array(
+            flexible,
+            1,
+            "Subtopology.SourceTopics",
+            &mut self.source_topics,
+            |reader, element| reader.string(flexible, "Subtopology.SourceTopics", element),
+        )?;
+        reader.array(
+            flexible,
+            1,
+            "Subtopology.SourceTopicRegex",
+            &mut self.source_topic_regex,
+            |reader, element| reader.string(flexible, "Subtopology.SourceTopicRegex", element),
+        )?;
+        reader.array(
+            flexible,
+            9,
+            "Subtopology.StateChangelogTopics",
+            &mut self.state_changelog_topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            1,
+            "Subtopology.RepartitionSinkTopics",
+            &mut self.repartition_sink_topics,
+            |reader, element| reader.string(flexible, "Subtopology.RepartitionSinkTopics", element),
+        )?;
+        reader.array(
+            flexible,
+            9,
+            "Subtopology.RepartitionSourceTopics",
+            &mut self.repartition_source_topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            4,
+            "Subtopology.CopartitionGroups",
+            &mut self.copartition_groups,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("Subtopology")?;
-        Ok(Self {
-            subtopology_id,
-            source_topics,
-            source_topic_regex,
-            state_changelog_topics,
-            repartition_sink_topics,
-            repartition_source_topics,
-            copartition_groups,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -477,23 +497,29 @@ pub struct TopicInfo<'a> {
 }
 
 impl<'a> TopicInfo<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "TopicInfo.Name")?;
-        let partitions = reader.i32("TopicInfo.Partitions")?;
-        let replication_factor = reader.i16("TopicInfo.ReplicationFactor")?;
-        let topic_configs = reader.array(flexible, 3, "TopicInfo.TopicConfigs", |reader| {
-            KeyValue::read(reader, version)
-        })?;
+        reader.string(flexible, "TopicInfo.Name", &mut self.name)?;
+        self.partitions = reader.i32("TopicInfo.Partitions")?;
+        self.replication_factor = reader.i16("TopicInfo.ReplicationFactor")?;
+        reader.array(
+            flexible,
+            3,
+            "TopicInfo.TopicConfigs",
+            &mut self.topic_configs,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("TopicInfo")?;
-        Ok(Self { name, partitions, replication_factor, topic_configs })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.name, "TopicInfo.Name")?;
-        out.i32(self.partitions);
-        out.i16(self.replication_factor);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partitions.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.replication_factor.to_be_bytes());
+        out.raw(&fixed);
         out.length(flexible, self.topic_configs.len(), "TopicInfo.TopicConfigs")?;
         for element in &self.topic_configs {
             element.write(version, out)?;
@@ -524,12 +550,12 @@ pub struct KeyValue<'a> {
 }
 
 impl<'a> KeyValue<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let key = reader.string(flexible, "KeyValue.Key")?;
-        let value = reader.string(flexible, "KeyValue.Value")?;
+        reader.string(flexible, "KeyValue.Key", &mut self.key)?;
+        reader.string(flexible, "KeyValue.Value", &mut self.value)?;
         reader.skip_tags("KeyValue")?;
-        Ok(Self { key, value })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -561,42 +587,50 @@ pub struct CopartitionGroup {
 }
 
 impl CopartitionGroup {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let source_topics =
-            reader.array(flexible, 2, "CopartitionGroup.SourceTopics", |reader| {
-                reader.i16("CopartitionGroup.SourceTopics")
-            })?;
-        let source_topic_regex =
-            reader.array(flexible, 2, "CopartitionGroup.SourceTopicRegex", |reader| {
-                reader.i16("CopartitionGroup.SourceTopicRegex")
-            })?;
-        let repartition_source_topics =
-            reader.array(flexible, 2, "CopartitionGroup.RepartitionSourceTopics", |reader| {
-                reader.i16("CopartitionGroup.RepartitionSourceTopics")
-            })?;
+        reader.numbers(
+            flexible,
+            "CopartitionGroup.SourceTopics",
+            &mut self.source_topics,
+            i16::from_be_bytes,
+        )?;
+        reader.numbers(
+            flexible,
+            "CopartitionGroup.SourceTopicRegex",
+            &mut self.source_topic_regex,
+            i16::from_be_bytes,
+        )?;
+        reader.numbers(
+            flexible,
+            "CopartitionGroup.RepartitionSourceTopics",
+            &mut self.repartition_source_topics,
+            i16::from_be_bytes,
+        )?;
         reader.skip_tags("CopartitionGroup")?;
-        Ok(Self { source_topics, source_topic_regex, repartition_source_topics })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.length(flexible, self.source_topics.len(), "CopartitionGroup.SourceTopics")?;
-        for element in &self.source_topics {
-            out.i16(*element);
-        }
-        out.length(flexible, self.source_topic_regex.len(), "CopartitionGroup.SourceTopicRegex")?;
-        for element in &self.source_topic_regex {
-            out.i16(*element);
-        }
-        out.length(
+        out.numbers(
             flexible,
-            self.repartition_source_topics.len(),
-            "CopartitionGroup.RepartitionSourceTopics",
+            &self.source_topics,
+            "CopartitionGroup.SourceTopics",
+            i16::to_be_bytes,
         )?;
-        for element in &self.repartition_source_topics {
-            out.i16(*element);
-        }
+        out.numbers(
+            flexible,
+            &self.source_topic_regex,
+            "CopartitionGroup.SourceTopicRegex",
+            i16::to_be_bytes,
+        )?;
+        out.numbers(
+            flexible,
+            &self.repartition_source_topics,
+            "CopartitionGroup.RepartitionSourceTopics",
+            i16::to_be_bytes,
+        )?;
         out.varint(0);
         Ok(())
     }
@@ -623,22 +657,18 @@ pub struct TaskIds<'a> {
 }
 
 impl<'a> TaskIds<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopology_id = reader.string(flexible, "TaskIds.SubtopologyId")?;
-        let partitions = reader
-            .array(flexible, 4, "TaskIds.Partitions", |reader| reader.i32("TaskIds.Partitions"))?;
+        reader.string(flexible, "TaskIds.SubtopologyId", &mut self.subtopology_id)?;
+        reader.numbers(flexible, "TaskIds.Partitions", &mut self.partitions, i32::from_be_bytes)?;
         reader.skip_tags("TaskIds")?;
-        Ok(Self { subtopology_id, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.subtopology_id, "TaskIds.SubtopologyId")?;
-        out.length(flexible, self.partitions.len(), "TaskIds.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TaskIds.Partitions", i32::to_be_bytes)?;
         out.varint(0);
         Ok(())
     }
@@ -662,12 +692,12 @@ pub struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let host = reader.string(flexible, "Endpoint.Host")?;
-        let port = reader.u16("Endpoint.Port")?;
+        reader.string(flexible, "Endpoint.Host", &mut self.host)?;
+        self.port = reader.u16("Endpoint.Port")?;
         reader.skip_tags("Endpoint")?;
-        Ok(Self { host, port })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -698,20 +728,22 @@ pub struct TaskOffset<'a> {
 }
 
 impl<'a> TaskOffset<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopology_id = reader.string(flexible, "TaskOffset.SubtopologyId")?;
-        let partition = reader.i32("TaskOffset.Partition")?;
-        let offset = reader.i64("TaskOffset.Offset")?;
+        reader.string(flexible, "TaskOffset.SubtopologyId", &mut self.subtopology_id)?;
+        self.partition = reader.i32("TaskOffset.Partition")?;
+        self.offset = reader.i64("TaskOffset.Offset")?;
         reader.skip_tags("TaskOffset")?;
-        Ok(Self { subtopology_id, partition, offset })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.subtopology_id, "TaskOffset.SubtopologyId")?;
-        out.i32(self.partition);
-        out.i64(self.offset);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.offset.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

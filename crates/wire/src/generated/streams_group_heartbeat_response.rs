@@ -68,98 +68,90 @@ impl<'a> Message<'a> for StreamsGroupHeartbeatResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("StreamsGroupHeartbeatResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("StreamsGroupHeartbeatResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "StreamsGroupHeartbeatResponse.ErrorMessage")?;
-        let member_id = reader.string(flexible, "StreamsGroupHeartbeatResponse.MemberId")?;
-        let member_epoch = reader.i32("StreamsGroupHeartbeatResponse.MemberEpoch")?;
-        let heartbeat_interval_ms =
+        self.throttle_time_ms = reader.i32("StreamsGroupHeartbeatResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("StreamsGroupHeartbeatResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "StreamsGroupHeartbeatResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        reader.string(flexible, "StreamsGroupHeartbeatResponse.MemberId", &mut self.member_id)?;
+        self.member_epoch = reader.i32("StreamsGroupHeartbeatResponse.MemberEpoch")?;
+        self.heartbeat_interval_ms =
             reader.i32("StreamsGroupHeartbeatResponse.HeartbeatIntervalMs")?;
-        let acceptable_recovery_lag_legacy = if version <= 0 {
-            reader.i32("StreamsGroupHeartbeatResponse.AcceptableRecoveryLagLegacy")?
-        } else {
-            0
-        };
-        let task_offset_interval_ms =
+        if version <= 0 {
+            self.acceptable_recovery_lag_legacy =
+                reader.i32("StreamsGroupHeartbeatResponse.AcceptableRecoveryLagLegacy")?;
+        }
+        self.task_offset_interval_ms =
             reader.i32("StreamsGroupHeartbeatResponse.TaskOffsetIntervalMs")?;
-        let acceptable_recovery_lag = if version >= 1 {
-            reader.i64("StreamsGroupHeartbeatResponse.AcceptableRecoveryLag")?
-        } else {
-            -1
-        };
-        let status = reader.nullable_array(
+        if version >= 1 {
+            self.acceptable_recovery_lag =
+                reader.i64("StreamsGroupHeartbeatResponse.AcceptableRecoveryLag")?;
+        }
+        reader.nullable_array(
             flexible,
             3,
             "StreamsGroupHeartbeatResponse.Status",
-            |reader| Status::read(reader, version),
+            &mut self.status,
+            |reader, element| element.read(reader, version),
         )?;
-        let active_tasks = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             3,
             "StreamsGroupHeartbeatResponse.ActiveTasks",
-            |reader| TaskIds::read(reader, version),
+            &mut self.active_tasks,
+            |reader, element| element.read(reader, version),
         )?;
-        let standby_tasks = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             3,
             "StreamsGroupHeartbeatResponse.StandbyTasks",
-            |reader| TaskIds::read(reader, version),
+            &mut self.standby_tasks,
+            |reader, element| element.read(reader, version),
         )?;
-        let warmup_tasks = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             3,
             "StreamsGroupHeartbeatResponse.WarmupTasks",
-            |reader| TaskIds::read(reader, version),
+            &mut self.warmup_tasks,
+            |reader, element| element.read(reader, version),
         )?;
-        let topology_description_required = if version >= 1 {
-            reader.bool("StreamsGroupHeartbeatResponse.TopologyDescriptionRequired")?
-        } else {
-            false
-        };
-        let endpoint_information_epoch =
+        if version >= 1 {
+            self.topology_description_required =
+                reader.bool("StreamsGroupHeartbeatResponse.TopologyDescriptionRequired")?;
+        }
+        self.endpoint_information_epoch =
             reader.i32("StreamsGroupHeartbeatResponse.EndpointInformationEpoch")?;
-        let partitions_by_user_endpoint = reader.nullable_array(
+        reader.nullable_array(
             flexible,
             7,
             "StreamsGroupHeartbeatResponse.PartitionsByUserEndpoint",
-            |reader| EndpointToPartitions::read(reader, version),
+            &mut self.partitions_by_user_endpoint,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("StreamsGroupHeartbeatResponse")?;
-        Ok(Self {
-            throttle_time_ms,
-            error_code,
-            error_message,
-            member_id,
-            member_epoch,
-            heartbeat_interval_ms,
-            acceptable_recovery_lag_legacy,
-            task_offset_interval_ms,
-            acceptable_recovery_lag,
-            status,
-            active_tasks,
-            standby_tasks,
-            warmup_tasks,
-            topology_description_required,
-            endpoint_information_epoch,
-            partitions_by_user_endpoint,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(
             flexible,
             self.error_message,
             "StreamsGroupHeartbeatResponse.ErrorMessage",
         )?;
         out.string(flexible, self.member_id, "StreamsGroupHeartbeatResponse.MemberId")?;
-        out.i32(self.member_epoch);
-        out.i32(self.heartbeat_interval_ms);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.heartbeat_interval_ms.to_be_bytes());
+        out.raw(&fixed);
         if version <= 0 {
             out.i32(self.acceptable_recovery_lag_legacy);
         } else if self.acceptable_recovery_lag_legacy != 0 {
@@ -283,12 +275,12 @@ pub struct Status<'a> {
 }
 
 impl<'a> Status<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let status_code = reader.i8("Status.StatusCode")?;
-        let status_detail = reader.string(flexible, "Status.StatusDetail")?;
+        self.status_code = reader.i8("Status.StatusCode")?;
+        reader.string(flexible, "Status.StatusDetail", &mut self.status_detail)?;
         reader.skip_tags("Status")?;
-        Ok(Self { status_code, status_detail })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -317,22 +309,18 @@ pub struct TaskIds<'a> {
 }
 
 impl<'a> TaskIds<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopology_id = reader.string(flexible, "TaskIds.SubtopologyId")?;
-        let partitions = reader
-            .array(flexible, 4, "TaskIds.Partitions", |reader| reader.i32("TaskIds.Partitions"))?;
+        reader.string(flexible, "TaskIds.SubtopologyId", &mut self.subtopology_id)?;
+        reader.numbers(flexible, "TaskIds.Partitions", &mut self.partitions, i32::from_be_bytes)?;
         reader.skip_tags("TaskIds")?;
-        Ok(Self { subtopology_id, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.subtopology_id, "TaskIds.SubtopologyId")?;
-        out.length(flexible, self.partitions.len(), "TaskIds.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TaskIds.Partitions", i32::to_be_bytes)?;
         out.varint(0);
         Ok(())
     }
@@ -358,19 +346,25 @@ pub struct EndpointToPartitions<'a> {
 }
 
 impl<'a> EndpointToPartitions<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let user_endpoint = Endpoint::read(reader, version)?;
-        let active_partitions =
-            reader.array(flexible, 3, "EndpointToPartitions.ActivePartitions", |reader| {
-                TopicPartition::read(reader, version)
-            })?;
-        let standby_partitions =
-            reader.array(flexible, 3, "EndpointToPartitions.StandbyPartitions", |reader| {
-                TopicPartition::read(reader, version)
-            })?;
+        self.user_endpoint.read(reader, version)?;
+        reader.array(
+            flexible,
+            3,
+            "EndpointToPartitions.ActivePartitions",
+            &mut self.active_partitions,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            3,
+            "EndpointToPartitions.StandbyPartitions",
+            &mut self.standby_partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("EndpointToPartitions")?;
-        Ok(Self { user_endpoint, active_partitions, standby_partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -422,12 +416,12 @@ pub struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let host = reader.string(flexible, "Endpoint.Host")?;
-        let port = reader.u16("Endpoint.Port")?;
+        reader.string(flexible, "Endpoint.Host", &mut self.host)?;
+        self.port = reader.u16("Endpoint.Port")?;
         reader.skip_tags("Endpoint")?;
-        Ok(Self { host, port })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -456,23 +450,23 @@ pub struct TopicPartition<'a> {
 }
 
 impl<'a> TopicPartition<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic = reader.string(flexible, "TopicPartition.Topic")?;
-        let partitions = reader.array(flexible, 4, "TopicPartition.Partitions", |reader| {
-            reader.i32("TopicPartition.Partitions")
-        })?;
+        reader.string(flexible, "TopicPartition.Topic", &mut self.topic)?;
+        reader.numbers(
+            flexible,
+            "TopicPartition.Partitions",
+            &mut self.partitions,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("TopicPartition")?;
-        Ok(Self { topic, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.topic, "TopicPartition.Topic")?;
-        out.length(flexible, self.partitions.len(), "TopicPartition.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TopicPartition.Partitions", i32::to_be_bytes)?;
         out.varint(0);
         Ok(())
     }

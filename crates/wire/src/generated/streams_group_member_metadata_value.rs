@@ -47,38 +47,48 @@ impl<'a> Message<'a> for StreamsGroupMemberMetadataValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let instance_id =
-            reader.nullable_string(flexible, "StreamsGroupMemberMetadataValue.InstanceId")?;
-        let rack_id = reader.nullable_string(flexible, "StreamsGroupMemberMetadataValue.RackId")?;
-        let client_id = reader.string(flexible, "StreamsGroupMemberMetadataValue.ClientId")?;
-        let client_host = reader.string(flexible, "StreamsGroupMemberMetadataValue.ClientHost")?;
-        let rebalance_timeout_ms =
+        reader.nullable_string(
+            flexible,
+            "StreamsGroupMemberMetadataValue.InstanceId",
+            &mut self.instance_id,
+        )?;
+        reader.nullable_string(
+            flexible,
+            "StreamsGroupMemberMetadataValue.RackId",
+            &mut self.rack_id,
+        )?;
+        reader.string(flexible, "StreamsGroupMemberMetadataValue.ClientId", &mut self.client_id)?;
+        reader.string(
+            flexible,
+            "StreamsGroupMemberMetadataValue.ClientHost",
+            &mut self.client_host,
+        )?;
+        self.rebalance_timeout_ms =
             reader.i32("StreamsGroupMemberMetadataValue.RebalanceTimeoutMs")?;
-        let topology_epoch = reader.i32("StreamsGroupMemberMetadataValue.TopologyEpoch")?;
-        let process_id = reader.string(flexible, "StreamsGroupMemberMetadataValue.ProcessId")?;
-        let user_endpoint = if reader.present("StreamsGroupMemberMetadataValue.UserEndpoint")? {
-            Some(Endpoint::read(reader, version)?)
+        self.topology_epoch = reader.i32("StreamsGroupMemberMetadataValue.TopologyEpoch")?;
+        reader.string(
+            flexible,
+            "StreamsGroupMemberMetadataValue.ProcessId",
+            &mut self.process_id,
+        )?;
+        self.user_endpoint = if reader.present("StreamsGroupMemberMetadataValue.UserEndpoint")? {
+            let mut value = Endpoint::default();
+            value.read(reader, version)?;
+            Some(value)
         } else {
             None
         };
-        let client_tags =
-            reader.array(flexible, 3, "StreamsGroupMemberMetadataValue.ClientTags", |reader| {
-                KeyValue::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            3,
+            "StreamsGroupMemberMetadataValue.ClientTags",
+            &mut self.client_tags,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("StreamsGroupMemberMetadataValue")?;
-        Ok(Self {
-            instance_id,
-            rack_id,
-            client_id,
-            client_host,
-            rebalance_timeout_ms,
-            topology_epoch,
-            process_id,
-            user_endpoint,
-            client_tags,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -91,8 +101,10 @@ impl<'a> Message<'a> for StreamsGroupMemberMetadataValue<'a> {
         out.nullable_string(flexible, self.rack_id, "StreamsGroupMemberMetadataValue.RackId")?;
         out.string(flexible, self.client_id, "StreamsGroupMemberMetadataValue.ClientId")?;
         out.string(flexible, self.client_host, "StreamsGroupMemberMetadataValue.ClientHost")?;
-        out.i32(self.rebalance_timeout_ms);
-        out.i32(self.topology_epoch);
+        let mut fixed = [0; 8];
+        fixed[0..4].copy_from_slice(&self.rebalance_timeout_ms.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.topology_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.string(flexible, self.process_id, "StreamsGroupMemberMetadataValue.ProcessId")?;
         match &self.user_endpoint {
             Some(value) => {
@@ -138,12 +150,12 @@ pub struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let host = reader.string(flexible, "Endpoint.Host")?;
-        let port = reader.u16("Endpoint.Port")?;
+        reader.string(flexible, "Endpoint.Host", &mut self.host)?;
+        self.port = reader.u16("Endpoint.Port")?;
         reader.skip_tags("Endpoint")?;
-        Ok(Self { host, port })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -172,12 +184,12 @@ pub struct KeyValue<'a> {
 }
 
 impl<'a> KeyValue<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let key = reader.string(flexible, "KeyValue.Key")?;
-        let value = reader.string(flexible, "KeyValue.Value")?;
+        reader.string(flexible, "KeyValue.Key", &mut self.key)?;
+        reader.string(flexible, "KeyValue.Value", &mut self.value)?;
         reader.skip_tags("KeyValue")?;
-        Ok(Self { key, value })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -38,54 +38,44 @@ impl<'a> Message<'a> for StreamsGroupMetadataValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let epoch = reader.i32("StreamsGroupMetadataValue.Epoch")?;
-        let metadata_hash = reader.i64("StreamsGroupMetadataValue.MetadataHash")?;
-        let mut validated_topology_epoch: i32 = -1;
-        let mut last_assignment_configs: Option<Vec<LastAssignmentConfig<'a>>> = Some(Vec::new());
-        let mut stored_description_topology_epoch: i32 = -1;
-        let mut failed_description_topology_epoch: i32 = -1;
+        self.epoch = reader.i32("StreamsGroupMetadataValue.Epoch")?;
+        self.metadata_hash = reader.i64("StreamsGroupMetadataValue.MetadataHash")?;
         reader.tags("StreamsGroupMetadataValue", |reader, tag| {
             match tag {
                 0 => {
-                    validated_topology_epoch =
+                    self.validated_topology_epoch =
                         reader.i32("StreamsGroupMetadataValue.ValidatedTopologyEpoch")?
                 }
-                1 => {
-                    last_assignment_configs = reader.nullable_array(
-                        flexible,
-                        3,
-                        "StreamsGroupMetadataValue.LastAssignmentConfigs",
-                        |reader| LastAssignmentConfig::read(reader, version),
-                    )?
-                }
+                1 => reader.nullable_array(
+                    flexible,
+                    3,
+                    "StreamsGroupMetadataValue.LastAssignmentConfigs",
+                    &mut self.last_assignment_configs,
+                    |reader, element| element.read(reader, version),
+                )?,
                 2 => {
-                    stored_description_topology_epoch =
+                    self.stored_description_topology_epoch =
                         reader.i32("StreamsGroupMetadataValue.StoredDescriptionTopologyEpoch")?
                 }
                 3 => {
-                    failed_description_topology_epoch =
+                    self.failed_description_topology_epoch =
                         reader.i32("StreamsGroupMetadataValue.FailedDescriptionTopologyEpoch")?
                 }
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        Ok(Self {
-            epoch,
-            metadata_hash,
-            validated_topology_epoch,
-            last_assignment_configs,
-            stored_description_topology_epoch,
-            failed_description_topology_epoch,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.epoch);
-        out.i64(self.metadata_hash);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.epoch.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.metadata_hash.to_be_bytes());
+        out.raw(&fixed);
         out.varint(
             u32::from(self.validated_topology_epoch != -1)
                 + u32::from(
@@ -174,12 +164,12 @@ pub struct LastAssignmentConfig<'a> {
 }
 
 impl<'a> LastAssignmentConfig<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let key = reader.string(flexible, "LastAssignmentConfig.Key")?;
-        let value = reader.string(flexible, "LastAssignmentConfig.Value")?;
+        reader.string(flexible, "LastAssignmentConfig.Key", &mut self.key)?;
+        reader.string(flexible, "LastAssignmentConfig.Value", &mut self.value)?;
         reader.skip_tags("LastAssignmentConfig")?;
-        Ok(Self { key, value })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -19,28 +19,31 @@ impl<'a> Message<'a> for StreamsGroupTargetAssignmentMemberValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let active_tasks = reader.array(
+        reader.array(
             flexible,
             3,
             "StreamsGroupTargetAssignmentMemberValue.ActiveTasks",
-            |reader| TaskIds::read(reader, version),
+            &mut self.active_tasks,
+            |reader, element| element.read(reader, version),
         )?;
-        let standby_tasks = reader.array(
+        reader.array(
             flexible,
             3,
             "StreamsGroupTargetAssignmentMemberValue.StandbyTasks",
-            |reader| TaskIds::read(reader, version),
+            &mut self.standby_tasks,
+            |reader, element| element.read(reader, version),
         )?;
-        let warmup_tasks = reader.array(
+        reader.array(
             flexible,
             3,
             "StreamsGroupTargetAssignmentMemberValue.WarmupTasks",
-            |reader| TaskIds::read(reader, version),
+            &mut self.warmup_tasks,
+            |reader, element| element.read(reader, version),
         )?;
         reader.skip_tags("StreamsGroupTargetAssignmentMemberValue")?;
-        Ok(Self { active_tasks, standby_tasks, warmup_tasks })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -102,22 +105,18 @@ pub struct TaskIds<'a> {
 }
 
 impl<'a> TaskIds<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopology_id = reader.string(flexible, "TaskIds.SubtopologyId")?;
-        let partitions = reader
-            .array(flexible, 4, "TaskIds.Partitions", |reader| reader.i32("TaskIds.Partitions"))?;
+        reader.string(flexible, "TaskIds.SubtopologyId", &mut self.subtopology_id)?;
+        reader.numbers(flexible, "TaskIds.Partitions", &mut self.partitions, i32::from_be_bytes)?;
         reader.skip_tags("TaskIds")?;
-        Ok(Self { subtopology_id, partitions })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.subtopology_id, "TaskIds.SubtopologyId")?;
-        out.length(flexible, self.partitions.len(), "TaskIds.Partitions")?;
-        for element in &self.partitions {
-            out.i32(*element);
-        }
+        out.numbers(flexible, &self.partitions, "TaskIds.Partitions", i32::to_be_bytes)?;
         out.varint(0);
         Ok(())
     }

@@ -21,17 +21,23 @@ impl<'a> Message<'a> for StreamsGroupTopologyDescriptionUpdateRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id =
-            reader.string(flexible, "StreamsGroupTopologyDescriptionUpdateRequest.GroupId")?;
-        let member_id =
-            reader.string(flexible, "StreamsGroupTopologyDescriptionUpdateRequest.MemberId")?;
-        let topology_epoch =
+        reader.string(
+            flexible,
+            "StreamsGroupTopologyDescriptionUpdateRequest.GroupId",
+            &mut self.group_id,
+        )?;
+        reader.string(
+            flexible,
+            "StreamsGroupTopologyDescriptionUpdateRequest.MemberId",
+            &mut self.member_id,
+        )?;
+        self.topology_epoch =
             reader.i32("StreamsGroupTopologyDescriptionUpdateRequest.TopologyEpoch")?;
-        let topology_description = TopologyDescription::read(reader, version)?;
+        self.topology_description.read(reader, version)?;
         reader.skip_tags("StreamsGroupTopologyDescriptionUpdateRequest")?;
-        Ok(Self { group_id, member_id, topology_epoch, topology_description })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -77,18 +83,24 @@ pub struct TopologyDescription<'a> {
 }
 
 impl<'a> TopologyDescription<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopologies =
-            reader.array(flexible, 3, "TopologyDescription.Subtopologies", |reader| {
-                TopologyDescriptionSubtopology::read(reader, version)
-            })?;
-        let global_stores =
-            reader.array(flexible, 15, "TopologyDescription.GlobalStores", |reader| {
-                TopologyDescriptionGlobalStore::read(reader, version)
-            })?;
+        reader.array(
+            flexible,
+            3,
+            "TopologyDescription.Subtopologies",
+            &mut self.subtopologies,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            15,
+            "TopologyDescription.GlobalStores",
+            &mut self.global_stores,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("TopologyDescription")?;
-        Ok(Self { subtopologies, global_stores })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -130,16 +142,22 @@ pub struct TopologyDescriptionSubtopology<'a> {
 }
 
 impl<'a> TopologyDescriptionSubtopology<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopology_id =
-            reader.string(flexible, "TopologyDescriptionSubtopology.SubtopologyId")?;
-        let nodes =
-            reader.array(flexible, 7, "TopologyDescriptionSubtopology.Nodes", |reader| {
-                TopologyDescriptionNode::read(reader, version)
-            })?;
+        reader.string(
+            flexible,
+            "TopologyDescriptionSubtopology.SubtopologyId",
+            &mut self.subtopology_id,
+        )?;
+        reader.array(
+            flexible,
+            7,
+            "TopologyDescriptionSubtopology.Nodes",
+            &mut self.nodes,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("TopologyDescriptionSubtopology")?;
-        Ok(Self { subtopology_id, nodes })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -183,24 +201,42 @@ pub struct TopologyDescriptionNode<'a> {
 }
 
 impl<'a> TopologyDescriptionNode<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "TopologyDescriptionNode.Name")?;
-        let node_type = reader.i8("TopologyDescriptionNode.NodeType")?;
-        let source_topics =
-            reader.array(flexible, 1, "TopologyDescriptionNode.SourceTopics", |reader| {
-                reader.string(flexible, "TopologyDescriptionNode.SourceTopics")
-            })?;
-        let sink_topic = reader.nullable_string(flexible, "TopologyDescriptionNode.SinkTopic")?;
-        let stores = reader.array(flexible, 1, "TopologyDescriptionNode.Stores", |reader| {
-            reader.string(flexible, "TopologyDescriptionNode.Stores")
-        })?;
-        let successors =
-            reader.array(flexible, 1, "TopologyDescriptionNode.Successors", |reader| {
-                reader.string(flexible, "TopologyDescriptionNode.Successors")
-            })?;
+        reader.string(flexible, "TopologyDescriptionNode.Name", &mut self.name)?;
+        self.node_type = reader.i8("TopologyDescriptionNode.NodeType")?;
+        reader.array(
+            flexible,
+            1,
+            "TopologyDescriptionNode.SourceTopics",
+            &mut self.source_topics,
+            |reader, element| {
+                reader.string(flexible, "TopologyDescriptionNode.SourceTopics", element)
+            },
+        )?;
+        reader.nullable_string(
+            flexible,
+            "TopologyDescriptionNode.SinkTopic",
+            &mut self.sink_topic,
+        )?;
+        reader.array(
+            flexible,
+            1,
+            "TopologyDescriptionNode.Stores",
+            &mut self.stores,
+            |reader, element| reader.string(flexible, "TopologyDescriptionNode.Stores", element),
+        )?;
+        reader.array(
+            flexible,
+            1,
+            "TopologyDescriptionNode.Successors",
+            &mut self.successors,
+            |reader, element| {
+                reader.string(flexible, "TopologyDescriptionNode.Successors", element)
+            },
+        )?;
         reader.skip_tags("TopologyDescriptionNode")?;
-        Ok(Self { name, node_type, source_topics, sink_topic, stores, successors })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -255,11 +291,11 @@ pub struct TopologyDescriptionGlobalStore<'a> {
 }
 
 impl<'a> TopologyDescriptionGlobalStore<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
-        let source = TopologyDescriptionNode::read(reader, version)?;
-        let processor = TopologyDescriptionNode::read(reader, version)?;
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
+        self.source.read(reader, version)?;
+        self.processor.read(reader, version)?;
         reader.skip_tags("TopologyDescriptionGlobalStore")?;
-        Ok(Self { source, processor })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

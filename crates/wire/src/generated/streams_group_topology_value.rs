@@ -17,15 +17,18 @@ impl<'a> Message<'a> for StreamsGroupTopologyValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let epoch = reader.i32("StreamsGroupTopologyValue.Epoch")?;
-        let subtopologies =
-            reader.array(flexible, 8, "StreamsGroupTopologyValue.Subtopologies", |reader| {
-                Subtopology::read(reader, version)
-            })?;
+        self.epoch = reader.i32("StreamsGroupTopologyValue.Epoch")?;
+        reader.array(
+            flexible,
+            8,
+            "StreamsGroupTopologyValue.Subtopologies",
+            &mut self.subtopologies,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("StreamsGroupTopologyValue")?;
-        Ok(Self { epoch, subtopologies })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -70,42 +73,53 @@ pub struct Subtopology<'a> {
 }
 
 impl<'a> Subtopology<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let subtopology_id = reader.string(flexible, "Subtopology.SubtopologyId")?;
-        let source_topics = reader.array(flexible, 1, "Subtopology.SourceTopics", |reader| {
-            reader.string(flexible, "Subtopology.SourceTopics")
-        })?;
-        let source_topic_regex =
-            reader.array(flexible, 1, "Subtopology.SourceTopicRegex", |reader| {
-                reader.string(flexible, "Subtopology.SourceTopicRegex")
-            })?;
-        let state_changelog_topics =
-            reader.array(flexible, 9, "Subtopology.StateChangelogTopics", |reader| {
-                TopicInfo::read(reader, version)
-            })?;
-        let repartition_sink_topics =
-            reader.array(flexible, 1, "Subtopology.RepartitionSinkTopics", |reader| {
-                reader.string(flexible, "Subtopology.RepartitionSinkTopics")
-            })?;
-        let repartition_source_topics =
-            reader.array(flexible, 9, "Subtopology.RepartitionSourceTopics", |reader| {
-                TopicInfo::read(reader, version)
-            })?;
-        let copartition_groups =
-            reader.array(flexible, 4, "Subtopology.CopartitionGroups", |reader| {
-                CopartitionGroup::read(reader, version)
-            })?;
+        reader.string(flexible, "Subtopology.SubtopologyId", &mut self.subtopology_id)?;
+        reader.array(
+            flexible,
+            1,
+            "Subtopology.SourceTopics",
+            &mut self.source_topics,
+            |reader, element| reader.string(flexible, "Subtopology.SourceTopics", element),
+        )?;
+        reader.array(
+            flexible,
+            1,
+            "Subtopology.SourceTopicRegex",
+            &mut self.source_topic_regex,
+            |reader, element| reader.string(flexible, "Subtopology.SourceTopicRegex", element),
+        )?;
+        reader.array(
+            flexible,
+            9,
+            "Subtopology.StateChangelogTopics",
+            &mut self.state_changelog_topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            1,
+            "Subtopology.RepartitionSinkTopics",
+            &mut self.repartition_sink_topics,
+            |reader, element| reader.string(flexible, "Subtopology.RepartitionSinkTopics", element),
+        )?;
+        reader.array(
+            flexible,
+            9,
+            "Subtopology.RepartitionSourceTopics",
+            &mut self.repartition_source_topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        reader.array(
+            flexible,
+            4,
+            "Subtopology.CopartitionGroups",
+            &mut self.copartition_groups,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("Subtopology")?;
-        Ok(Self {
-            subtopology_id,
-            source_topics,
-            source_topic_regex,
-            state_changelog_topics,
-            repartition_sink_topics,
-            repartition_source_topics,
-            copartition_groups,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -197,23 +211,29 @@ pub struct TopicInfo<'a> {
 }
 
 impl<'a> TopicInfo<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "TopicInfo.Name")?;
-        let partitions = reader.i32("TopicInfo.Partitions")?;
-        let replication_factor = reader.i16("TopicInfo.ReplicationFactor")?;
-        let topic_configs = reader.array(flexible, 3, "TopicInfo.TopicConfigs", |reader| {
-            TopicConfig::read(reader, version)
-        })?;
+        reader.string(flexible, "TopicInfo.Name", &mut self.name)?;
+        self.partitions = reader.i32("TopicInfo.Partitions")?;
+        self.replication_factor = reader.i16("TopicInfo.ReplicationFactor")?;
+        reader.array(
+            flexible,
+            3,
+            "TopicInfo.TopicConfigs",
+            &mut self.topic_configs,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("TopicInfo")?;
-        Ok(Self { name, partitions, replication_factor, topic_configs })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.name, "TopicInfo.Name")?;
-        out.i32(self.partitions);
-        out.i16(self.replication_factor);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partitions.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.replication_factor.to_be_bytes());
+        out.raw(&fixed);
         out.length(flexible, self.topic_configs.len(), "TopicInfo.TopicConfigs")?;
         for element in &self.topic_configs {
             element.write(version, out)?;
@@ -244,12 +264,12 @@ pub struct TopicConfig<'a> {
 }
 
 impl<'a> TopicConfig<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let key = reader.string(flexible, "TopicConfig.key")?;
-        let value = reader.string(flexible, "TopicConfig.value")?;
+        reader.string(flexible, "TopicConfig.key", &mut self.key)?;
+        reader.string(flexible, "TopicConfig.value", &mut self.value)?;
         reader.skip_tags("TopicConfig")?;
-        Ok(Self { key, value })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -281,42 +301,50 @@ pub struct CopartitionGroup {
 }
 
 impl CopartitionGroup {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let source_topics =
-            reader.array(flexible, 2, "CopartitionGroup.SourceTopics", |reader| {
-                reader.i16("CopartitionGroup.SourceTopics")
-            })?;
-        let source_topic_regex =
-            reader.array(flexible, 2, "CopartitionGroup.SourceTopicRegex", |reader| {
-                reader.i16("CopartitionGroup.SourceTopicRegex")
-            })?;
-        let repartition_source_topics =
-            reader.array(flexible, 2, "CopartitionGroup.RepartitionSourceTopics", |reader| {
-                reader.i16("CopartitionGroup.RepartitionSourceTopics")
-            })?;
+        reader.numbers(
+            flexible,
+            "CopartitionGroup.SourceTopics",
+            &mut self.source_topics,
+            i16::from_be_bytes,
+        )?;
+        reader.numbers(
+            flexible,
+            "CopartitionGroup.SourceTopicRegex",
+            &mut self.source_topic_regex,
+            i16::from_be_bytes,
+        )?;
+        reader.numbers(
+            flexible,
+            "CopartitionGroup.RepartitionSourceTopics",
+            &mut self.repartition_source_topics,
+            i16::from_be_bytes,
+        )?;
         reader.skip_tags("CopartitionGroup")?;
-        Ok(Self { source_topics, source_topic_regex, repartition_source_topics })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.length(flexible, self.source_topics.len(), "CopartitionGroup.SourceTopics")?;
-        for element in &self.source_topics {
-            out.i16(*element);
-        }
-        out.length(flexible, self.source_topic_regex.len(), "CopartitionGroup.SourceTopicRegex")?;
-        for element in &self.source_topic_regex {
-            out.i16(*element);
-        }
-        out.length(
+        out.numbers(
             flexible,
-            self.repartition_source_topics.len(),
-            "CopartitionGroup.RepartitionSourceTopics",
+            &self.source_topics,
+            "CopartitionGroup.SourceTopics",
+            i16::to_be_bytes,
         )?;
-        for element in &self.repartition_source_topics {
-            out.i16(*element);
-        }
+        out.numbers(
+            flexible,
+            &self.source_topic_regex,
+            "CopartitionGroup.SourceTopicRegex",
+            i16::to_be_bytes,
+        )?;
+        out.numbers(
+            flexible,
+            &self.repartition_source_topics,
+            "CopartitionGroup.RepartitionSourceTopics",
+            i16::to_be_bytes,
+        )?;
         out.varint(0);
         Ok(())
     }

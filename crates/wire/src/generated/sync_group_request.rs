@@ -27,41 +27,43 @@ impl<'a> Message<'a> for SyncGroupRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 5);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let group_id = reader.string(flexible, "SyncGroupRequest.GroupId")?;
-        let generation_id = reader.i32("SyncGroupRequest.GenerationId")?;
-        let member_id = reader.string(flexible, "SyncGroupRequest.MemberId")?;
-        let group_instance_id = if version >= 3 {
-            reader.nullable_string(flexible, "SyncGroupRequest.GroupInstanceId")?
-        } else {
-            None
-        };
-        let protocol_type = if version >= 5 {
-            reader.nullable_string(flexible, "SyncGroupRequest.ProtocolType")?
-        } else {
-            None
-        };
-        let protocol_name = if version >= 5 {
-            reader.nullable_string(flexible, "SyncGroupRequest.ProtocolName")?
-        } else {
-            None
-        };
-        let assignments = reader.array(flexible, 3, "SyncGroupRequest.Assignments", |reader| {
-            SyncGroupRequestAssignment::read(reader, version)
-        })?;
+        reader.string(flexible, "SyncGroupRequest.GroupId", &mut self.group_id)?;
+        self.generation_id = reader.i32("SyncGroupRequest.GenerationId")?;
+        reader.string(flexible, "SyncGroupRequest.MemberId", &mut self.member_id)?;
+        if version >= 3 {
+            reader.nullable_string(
+                flexible,
+                "SyncGroupRequest.GroupInstanceId",
+                &mut self.group_instance_id,
+            )?;
+        }
+        if version >= 5 {
+            reader.nullable_string(
+                flexible,
+                "SyncGroupRequest.ProtocolType",
+                &mut self.protocol_type,
+            )?;
+        }
+        if version >= 5 {
+            reader.nullable_string(
+                flexible,
+                "SyncGroupRequest.ProtocolName",
+                &mut self.protocol_name,
+            )?;
+        }
+        reader.array(
+            flexible,
+            3,
+            "SyncGroupRequest.Assignments",
+            &mut self.assignments,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("SyncGroupRequest")?;
         }
-        Ok(Self {
-            group_id,
-            generation_id,
-            member_id,
-            group_instance_id,
-            protocol_type,
-            protocol_name,
-            assignments,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -134,14 +136,14 @@ pub struct SyncGroupRequestAssignment<'a> {
 }
 
 impl<'a> SyncGroupRequestAssignment<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let member_id = reader.string(flexible, "SyncGroupRequestAssignment.MemberId")?;
-        let assignment = reader.bytes(flexible, "SyncGroupRequestAssignment.Assignment")?;
+        reader.string(flexible, "SyncGroupRequestAssignment.MemberId", &mut self.member_id)?;
+        reader.bytes(flexible, "SyncGroupRequestAssignment.Assignment", &mut self.assignment)?;
         if flexible {
             reader.skip_tags("SyncGroupRequestAssignment")?;
         }
-        Ok(Self { member_id, assignment })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

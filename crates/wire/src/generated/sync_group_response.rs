@@ -23,26 +23,31 @@ impl<'a> Message<'a> for SyncGroupResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 5);
     const FLEXIBLE: i16 = 4;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 4;
-        let throttle_time_ms =
-            if version >= 1 { reader.i32("SyncGroupResponse.ThrottleTimeMs")? } else { 0 };
-        let error_code = reader.i16("SyncGroupResponse.ErrorCode")?;
-        let protocol_type = if version >= 5 {
-            reader.nullable_string(flexible, "SyncGroupResponse.ProtocolType")?
-        } else {
-            None
-        };
-        let protocol_name = if version >= 5 {
-            reader.nullable_string(flexible, "SyncGroupResponse.ProtocolName")?
-        } else {
-            None
-        };
-        let assignment = reader.bytes(flexible, "SyncGroupResponse.Assignment")?;
+        if version >= 1 {
+            self.throttle_time_ms = reader.i32("SyncGroupResponse.ThrottleTimeMs")?;
+        }
+        self.error_code = reader.i16("SyncGroupResponse.ErrorCode")?;
+        if version >= 5 {
+            reader.nullable_string(
+                flexible,
+                "SyncGroupResponse.ProtocolType",
+                &mut self.protocol_type,
+            )?;
+        }
+        if version >= 5 {
+            reader.nullable_string(
+                flexible,
+                "SyncGroupResponse.ProtocolName",
+                &mut self.protocol_name,
+            )?;
+        }
+        reader.bytes(flexible, "SyncGroupResponse.Assignment", &mut self.assignment)?;
         if flexible {
             reader.skip_tags("SyncGroupResponse")?;
         }
-        Ok(Self { throttle_time_ms, error_code, protocol_type, protocol_name, assignment })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

@@ -53,69 +53,57 @@ impl<'a> Message<'a> for TransactionLogValue<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 1;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let producer_id = reader.i64("TransactionLogValue.ProducerId")?;
-        let producer_epoch = reader.i16("TransactionLogValue.ProducerEpoch")?;
-        let transaction_timeout_ms = reader.i32("TransactionLogValue.TransactionTimeoutMs")?;
-        let transaction_status = reader.i8("TransactionLogValue.TransactionStatus")?;
-        let transaction_partitions = reader.nullable_array(
+        self.producer_id = reader.i64("TransactionLogValue.ProducerId")?;
+        self.producer_epoch = reader.i16("TransactionLogValue.ProducerEpoch")?;
+        self.transaction_timeout_ms = reader.i32("TransactionLogValue.TransactionTimeoutMs")?;
+        self.transaction_status = reader.i8("TransactionLogValue.TransactionStatus")?;
+        reader.nullable_array(
             flexible,
             3,
             "TransactionLogValue.TransactionPartitions",
-            |reader| PartitionsSchema::read(reader, version),
+            &mut self.transaction_partitions,
+            |reader, element| element.read(reader, version),
         )?;
-        let transaction_last_update_timestamp_ms =
+        self.transaction_last_update_timestamp_ms =
             reader.i64("TransactionLogValue.TransactionLastUpdateTimestampMs")?;
-        let transaction_start_timestamp_ms =
+        self.transaction_start_timestamp_ms =
             reader.i64("TransactionLogValue.TransactionStartTimestampMs")?;
-        let mut previous_producer_id: i64 = -1;
-        let mut next_producer_id: i64 = -1;
-        let mut client_transaction_version: i16 = 0;
-        let mut next_producer_epoch: i16 = -1;
         if flexible {
             reader.tags("TransactionLogValue", |reader, tag| {
                 match tag {
                     0 if version >= 1 => {
-                        previous_producer_id =
+                        self.previous_producer_id =
                             reader.i64("TransactionLogValue.PreviousProducerId")?
                     }
                     1 if version >= 1 => {
-                        next_producer_id = reader.i64("TransactionLogValue.NextProducerId")?
+                        self.next_producer_id = reader.i64("TransactionLogValue.NextProducerId")?
                     }
                     2 if version >= 1 => {
-                        client_transaction_version =
+                        self.client_transaction_version =
                             reader.i16("TransactionLogValue.ClientTransactionVersion")?
                     }
                     3 if version >= 1 => {
-                        next_producer_epoch = reader.i16("TransactionLogValue.NextProducerEpoch")?
+                        self.next_producer_epoch =
+                            reader.i16("TransactionLogValue.NextProducerEpoch")?
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
         }
-        Ok(Self {
-            producer_id,
-            previous_producer_id,
-            next_producer_id,
-            producer_epoch,
-            next_producer_epoch,
-            transaction_timeout_ms,
-            transaction_status,
-            transaction_partitions,
-            transaction_last_update_timestamp_ms,
-            transaction_start_timestamp_ms,
-            client_transaction_version,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 1;
-        out.i64(self.producer_id);
-        out.i16(self.producer_epoch);
-        out.i32(self.transaction_timeout_ms);
-        out.i8(self.transaction_status);
+        let mut fixed = [0; 15];
+        fixed[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        fixed[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        fixed[10..14].copy_from_slice(&self.transaction_timeout_ms.to_be_bytes());
+        fixed[14..15].copy_from_slice(&self.transaction_status.to_be_bytes());
+        out.raw(&fixed);
         match &self.transaction_partitions {
             Some(elements) => {
                 out.length(flexible, elements.len(), "TransactionLogValue.TransactionPartitions")?;
@@ -125,8 +113,10 @@ impl<'a> Message<'a> for TransactionLogValue<'a> {
             }
             None => out.null(flexible),
         }
-        out.i64(self.transaction_last_update_timestamp_ms);
-        out.i64(self.transaction_start_timestamp_ms);
+        let mut fixed = [0; 16];
+        fixed[0..8].copy_from_slice(&self.transaction_last_update_timestamp_ms.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.transaction_start_timestamp_ms.to_be_bytes());
+        out.raw(&fixed);
         if version < 1 && self.previous_producer_id != -1 {
             return Err(EncodeError::absent("TransactionLogValue.PreviousProducerId", version));
         }
@@ -205,26 +195,30 @@ pub struct PartitionsSchema<'a> {
 }
 
 impl<'a> PartitionsSchema<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 1;
-        let topic = reader.string(flexible, "PartitionsSchema.Topic")?;
-        let partition_ids =
-            reader.array(flexible, 4, "PartitionsSchema.PartitionIds", |reader| {
-                reader.i32("PartitionsSchema.PartitionIds")
-            })?;
+        reader.string(flexible, "PartitionsSchema.Topic", &mut self.topic)?;
+        reader.numbers(
+            flexible,
+            "PartitionsSchema.PartitionIds",
+            &mut self.partition_ids,
+            i32::from_be_bytes,
+        )?;
         if flexible {
             reader.skip_tags("PartitionsSchema")?;
         }
-        Ok(Self { topic, partition_ids })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 1;
         out.string(flexible, self.topic, "PartitionsSchema.Topic")?;
-        out.length(flexible, self.partition_ids.len(), "PartitionsSchema.PartitionIds")?;
-        for element in &self.partition_ids {
-            out.i32(*element);
-        }
+        out.numbers(
+            flexible,
+            &self.partition_ids,
+            "PartitionsSchema.PartitionIds",
+            i32::to_be_bytes,
+        )?;
         if flexible {
             out.varint(0);
         }

@@ -46,51 +46,51 @@ impl<'a> Message<'a> for TxnOffsetCommitRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 6);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let transactional_id = reader.string(flexible, "TxnOffsetCommitRequest.TransactionalId")?;
-        let group_id = reader.string(flexible, "TxnOffsetCommitRequest.GroupId")?;
-        let producer_id = reader.i64("TxnOffsetCommitRequest.ProducerId")?;
-        let producer_epoch = reader.i16("TxnOffsetCommitRequest.ProducerEpoch")?;
-        let generation_id_or_member_epoch = if version >= 3 {
-            reader.i32("TxnOffsetCommitRequest.GenerationIdOrMemberEpoch")?
-        } else {
-            -1
-        };
-        let member_id = if version >= 3 {
-            reader.string(flexible, "TxnOffsetCommitRequest.MemberId")?
-        } else {
-            ""
-        };
-        let group_instance_id = if version >= 3 {
-            reader.nullable_string(flexible, "TxnOffsetCommitRequest.GroupInstanceId")?
-        } else {
-            None
-        };
-        let topics = reader.array(flexible, 3, "TxnOffsetCommitRequest.Topics", |reader| {
-            TxnOffsetCommitRequestTopic::read(reader, version)
-        })?;
+        reader.string(
+            flexible,
+            "TxnOffsetCommitRequest.TransactionalId",
+            &mut self.transactional_id,
+        )?;
+        reader.string(flexible, "TxnOffsetCommitRequest.GroupId", &mut self.group_id)?;
+        self.producer_id = reader.i64("TxnOffsetCommitRequest.ProducerId")?;
+        self.producer_epoch = reader.i16("TxnOffsetCommitRequest.ProducerEpoch")?;
+        if version >= 3 {
+            self.generation_id_or_member_epoch =
+                reader.i32("TxnOffsetCommitRequest.GenerationIdOrMemberEpoch")?;
+        }
+        if version >= 3 {
+            reader.string(flexible, "TxnOffsetCommitRequest.MemberId", &mut self.member_id)?;
+        }
+        if version >= 3 {
+            reader.nullable_string(
+                flexible,
+                "TxnOffsetCommitRequest.GroupInstanceId",
+                &mut self.group_instance_id,
+            )?;
+        }
+        reader.array(
+            flexible,
+            3,
+            "TxnOffsetCommitRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("TxnOffsetCommitRequest")?;
         }
-        Ok(Self {
-            transactional_id,
-            group_id,
-            producer_id,
-            producer_epoch,
-            generation_id_or_member_epoch,
-            member_id,
-            group_instance_id,
-            topics,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 3;
         out.string(flexible, self.transactional_id, "TxnOffsetCommitRequest.TransactionalId")?;
         out.string(flexible, self.group_id, "TxnOffsetCommitRequest.GroupId")?;
-        out.i64(self.producer_id);
-        out.i16(self.producer_epoch);
+        let mut fixed = [0; 10];
+        fixed[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        fixed[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        out.raw(&fixed);
         if version >= 3 {
             out.i32(self.generation_id_or_member_epoch);
         } else if self.generation_id_or_member_epoch != -1 {
@@ -165,26 +165,25 @@ pub struct TxnOffsetCommitRequestTopic<'a> {
 }
 
 impl<'a> TxnOffsetCommitRequestTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let name = if version <= 5 {
-            reader.string(flexible, "TxnOffsetCommitRequestTopic.Name")?
-        } else {
-            ""
-        };
-        let topic_id = if version >= 6 {
-            reader.uuid("TxnOffsetCommitRequestTopic.TopicId")?
-        } else {
-            Uuid::ZERO
-        };
-        let partitions =
-            reader.array(flexible, 14, "TxnOffsetCommitRequestTopic.Partitions", |reader| {
-                TxnOffsetCommitRequestPartition::read(reader, version)
-            })?;
+        if version <= 5 {
+            reader.string(flexible, "TxnOffsetCommitRequestTopic.Name", &mut self.name)?;
+        }
+        if version >= 6 {
+            self.topic_id = reader.uuid("TxnOffsetCommitRequestTopic.TopicId")?;
+        }
+        reader.array(
+            flexible,
+            14,
+            "TxnOffsetCommitRequestTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("TxnOffsetCommitRequestTopic")?;
         }
-        Ok(Self { name, topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -250,27 +249,31 @@ impl Default for TxnOffsetCommitRequestPartition<'_> {
 }
 
 impl<'a> TxnOffsetCommitRequestPartition<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let partition_index = reader.i32("TxnOffsetCommitRequestPartition.PartitionIndex")?;
-        let committed_offset = reader.i64("TxnOffsetCommitRequestPartition.CommittedOffset")?;
-        let committed_leader_epoch = if version >= 2 {
-            reader.i32("TxnOffsetCommitRequestPartition.CommittedLeaderEpoch")?
-        } else {
-            -1
-        };
-        let committed_metadata = reader
-            .nullable_string(flexible, "TxnOffsetCommitRequestPartition.CommittedMetadata")?;
+        self.partition_index = reader.i32("TxnOffsetCommitRequestPartition.PartitionIndex")?;
+        self.committed_offset = reader.i64("TxnOffsetCommitRequestPartition.CommittedOffset")?;
+        if version >= 2 {
+            self.committed_leader_epoch =
+                reader.i32("TxnOffsetCommitRequestPartition.CommittedLeaderEpoch")?;
+        }
+        reader.nullable_string(
+            flexible,
+            "TxnOffsetCommitRequestPartition.CommittedMetadata",
+            &mut self.committed_metadata,
+        )?;
         if flexible {
             reader.skip_tags("TxnOffsetCommitRequestPartition")?;
         }
-        Ok(Self { partition_index, committed_offset, committed_leader_epoch, committed_metadata })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 3;
-        out.i32(self.partition_index);
-        out.i64(self.committed_offset);
+        let mut fixed = [0; 12];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..12].copy_from_slice(&self.committed_offset.to_be_bytes());
+        out.raw(&fixed);
         if version >= 2 {
             out.i32(self.committed_leader_epoch);
         }

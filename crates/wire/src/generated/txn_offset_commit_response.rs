@@ -17,16 +17,20 @@ impl<'a> Message<'a> for TxnOffsetCommitResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 6);
     const FLEXIBLE: i16 = 3;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let throttle_time_ms = reader.i32("TxnOffsetCommitResponse.ThrottleTimeMs")?;
-        let topics = reader.array(flexible, 3, "TxnOffsetCommitResponse.Topics", |reader| {
-            TxnOffsetCommitResponseTopic::read(reader, version)
-        })?;
+        self.throttle_time_ms = reader.i32("TxnOffsetCommitResponse.ThrottleTimeMs")?;
+        reader.array(
+            flexible,
+            3,
+            "TxnOffsetCommitResponse.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("TxnOffsetCommitResponse")?;
         }
-        Ok(Self { throttle_time_ms, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -68,26 +72,25 @@ pub struct TxnOffsetCommitResponseTopic<'a> {
 }
 
 impl<'a> TxnOffsetCommitResponseTopic<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let name = if version <= 5 {
-            reader.string(flexible, "TxnOffsetCommitResponseTopic.Name")?
-        } else {
-            ""
-        };
-        let topic_id = if version >= 6 {
-            reader.uuid("TxnOffsetCommitResponseTopic.TopicId")?
-        } else {
-            Uuid::ZERO
-        };
-        let partitions =
-            reader.array(flexible, 6, "TxnOffsetCommitResponseTopic.Partitions", |reader| {
-                TxnOffsetCommitResponsePartition::read(reader, version)
-            })?;
+        if version <= 5 {
+            reader.string(flexible, "TxnOffsetCommitResponseTopic.Name", &mut self.name)?;
+        }
+        if version >= 6 {
+            self.topic_id = reader.uuid("TxnOffsetCommitResponseTopic.TopicId")?;
+        }
+        reader.array(
+            flexible,
+            6,
+            "TxnOffsetCommitResponseTopic.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         if flexible {
             reader.skip_tags("TxnOffsetCommitResponseTopic")?;
         }
-        Ok(Self { name, topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -138,20 +141,22 @@ pub struct TxnOffsetCommitResponsePartition {
 }
 
 impl TxnOffsetCommitResponsePartition {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = version >= 3;
-        let partition_index = reader.i32("TxnOffsetCommitResponsePartition.PartitionIndex")?;
-        let error_code = reader.i16("TxnOffsetCommitResponsePartition.ErrorCode")?;
+        self.partition_index = reader.i32("TxnOffsetCommitResponsePartition.PartitionIndex")?;
+        self.error_code = reader.i16("TxnOffsetCommitResponsePartition.ErrorCode")?;
         if flexible {
             reader.skip_tags("TxnOffsetCommitResponsePartition")?;
         }
-        Ok(Self { partition_index, error_code })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = version >= 3;
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         if flexible {
             out.varint(0);
         }

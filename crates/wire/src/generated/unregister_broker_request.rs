@@ -15,10 +15,10 @@ impl<'a> Message<'a> for UnregisterBrokerRequest {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
-        let broker_id = reader.i32("UnregisterBrokerRequest.BrokerId")?;
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
+        self.broker_id = reader.i32("UnregisterBrokerRequest.BrokerId")?;
         reader.skip_tags("UnregisterBrokerRequest")?;
-        Ok(Self { broker_id })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

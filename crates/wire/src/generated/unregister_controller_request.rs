@@ -15,10 +15,10 @@ impl<'a> Message<'a> for UnregisterControllerRequest {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
-        let controller_id = reader.i32("UnregisterControllerRequest.ControllerId")?;
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
+        self.controller_id = reader.i32("UnregisterControllerRequest.ControllerId")?;
         reader.skip_tags("UnregisterControllerRequest")?;
-        Ok(Self { controller_id })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

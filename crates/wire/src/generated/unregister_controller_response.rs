@@ -25,20 +25,25 @@ impl<'a> Message<'a> for UnregisterControllerResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 0);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("UnregisterControllerResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("UnregisterControllerResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "UnregisterControllerResponse.ErrorMessage")?;
+        self.throttle_time_ms = reader.i32("UnregisterControllerResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("UnregisterControllerResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "UnregisterControllerResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
         reader.skip_tags("UnregisterControllerResponse")?;
-        Ok(Self { throttle_time_ms, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(
             flexible,
             self.error_message,

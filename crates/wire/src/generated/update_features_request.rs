@@ -25,17 +25,21 @@ impl<'a> Message<'a> for UpdateFeaturesRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let timeout_ms = reader.i32("UpdateFeaturesRequest.timeoutMs")?;
-        let feature_updates =
-            reader.array(flexible, 5, "UpdateFeaturesRequest.FeatureUpdates", |reader| {
-                FeatureUpdateKey::read(reader, version)
-            })?;
-        let validate_only =
-            if version >= 1 { reader.bool("UpdateFeaturesRequest.ValidateOnly")? } else { false };
+        self.timeout_ms = reader.i32("UpdateFeaturesRequest.timeoutMs")?;
+        reader.array(
+            flexible,
+            5,
+            "UpdateFeaturesRequest.FeatureUpdates",
+            &mut self.feature_updates,
+            |reader, element| element.read(reader, version),
+        )?;
+        if version >= 1 {
+            self.validate_only = reader.bool("UpdateFeaturesRequest.ValidateOnly")?;
+        }
         reader.skip_tags("UpdateFeaturesRequest")?;
-        Ok(Self { timeout_ms, feature_updates, validate_only })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -93,16 +97,18 @@ impl Default for FeatureUpdateKey<'_> {
 }
 
 impl<'a> FeatureUpdateKey<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let feature = reader.string(flexible, "FeatureUpdateKey.Feature")?;
-        let max_version_level = reader.i16("FeatureUpdateKey.MaxVersionLevel")?;
-        let allow_downgrade =
-            if version <= 0 { reader.bool("FeatureUpdateKey.AllowDowngrade")? } else { false };
-        let upgrade_type =
-            if version >= 1 { reader.i8("FeatureUpdateKey.UpgradeType")? } else { 1 };
+        reader.string(flexible, "FeatureUpdateKey.Feature", &mut self.feature)?;
+        self.max_version_level = reader.i16("FeatureUpdateKey.MaxVersionLevel")?;
+        if version <= 0 {
+            self.allow_downgrade = reader.bool("FeatureUpdateKey.AllowDowngrade")?;
+        }
+        if version >= 1 {
+            self.upgrade_type = reader.i8("FeatureUpdateKey.UpgradeType")?;
+        }
         reader.skip_tags("FeatureUpdateKey")?;
-        Ok(Self { feature, max_version_level, allow_downgrade, upgrade_type })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {

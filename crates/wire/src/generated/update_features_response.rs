@@ -27,27 +27,34 @@ impl<'a> Message<'a> for UpdateFeaturesResponse<'a> {
     const VERSIONS: Versions = Versions::new(0, 2);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let throttle_time_ms = reader.i32("UpdateFeaturesResponse.ThrottleTimeMs")?;
-        let error_code = reader.i16("UpdateFeaturesResponse.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "UpdateFeaturesResponse.ErrorMessage")?;
-        let results = if version <= 1 {
-            reader.array(flexible, 5, "UpdateFeaturesResponse.Results", |reader| {
-                UpdatableFeatureResult::read(reader, version)
-            })?
-        } else {
-            Vec::new()
-        };
+        self.throttle_time_ms = reader.i32("UpdateFeaturesResponse.ThrottleTimeMs")?;
+        self.error_code = reader.i16("UpdateFeaturesResponse.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "UpdateFeaturesResponse.ErrorMessage",
+            &mut self.error_message,
+        )?;
+        if version <= 1 {
+            reader.array(
+                flexible,
+                5,
+                "UpdateFeaturesResponse.Results",
+                &mut self.results,
+                |reader, element| element.read(reader, version),
+            )?;
+        }
         reader.skip_tags("UpdateFeaturesResponse")?;
-        Ok(Self { throttle_time_ms, error_code, error_message, results })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.throttle_time_ms);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.nullable_string(flexible, self.error_message, "UpdateFeaturesResponse.ErrorMessage")?;
         if version <= 1 {
             out.length(flexible, self.results.len(), "UpdateFeaturesResponse.Results")?;
@@ -91,14 +98,17 @@ impl Default for UpdatableFeatureResult<'_> {
 }
 
 impl<'a> UpdatableFeatureResult<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let feature = reader.string(flexible, "UpdatableFeatureResult.Feature")?;
-        let error_code = reader.i16("UpdatableFeatureResult.ErrorCode")?;
-        let error_message =
-            reader.nullable_string(flexible, "UpdatableFeatureResult.ErrorMessage")?;
+        reader.string(flexible, "UpdatableFeatureResult.Feature", &mut self.feature)?;
+        self.error_code = reader.i16("UpdatableFeatureResult.ErrorCode")?;
+        reader.nullable_string(
+            flexible,
+            "UpdatableFeatureResult.ErrorMessage",
+            &mut self.error_message,
+        )?;
         reader.skip_tags("UpdatableFeatureResult")?;
-        Ok(Self { feature, error_code, error_message })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {

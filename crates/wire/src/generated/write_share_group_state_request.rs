@@ -19,15 +19,18 @@ impl<'a> Message<'a> for WriteShareGroupStateRequest<'a> {
     const VERSIONS: Versions = Versions::new(0, 1);
     const FLEXIBLE: i16 = 0;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let group_id = reader.string(flexible, "WriteShareGroupStateRequest.GroupId")?;
-        let topics =
-            reader.array(flexible, 18, "WriteShareGroupStateRequest.Topics", |reader| {
-                WriteStateData::read(reader, version)
-            })?;
+        reader.string(flexible, "WriteShareGroupStateRequest.GroupId", &mut self.group_id)?;
+        reader.array(
+            flexible,
+            18,
+            "WriteShareGroupStateRequest.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("WriteShareGroupStateRequest")?;
-        Ok(Self { group_id, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -68,14 +71,18 @@ pub struct WriteStateData {
 }
 
 impl WriteStateData {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let topic_id = reader.uuid("WriteStateData.TopicId")?;
-        let partitions = reader.array(flexible, 22, "WriteStateData.Partitions", |reader| {
-            PartitionData::read(reader, version)
-        })?;
+        self.topic_id = reader.uuid("WriteStateData.TopicId")?;
+        reader.array(
+            flexible,
+            22,
+            "WriteStateData.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("WriteStateData")?;
-        Ok(Self { topic_id, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -131,34 +138,34 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let partition = reader.i32("PartitionData.Partition")?;
-        let state_epoch = reader.i32("PartitionData.StateEpoch")?;
-        let leader_epoch = reader.i32("PartitionData.LeaderEpoch")?;
-        let start_offset = reader.i64("PartitionData.StartOffset")?;
-        let delivery_complete_count =
-            if version >= 1 { reader.i32("PartitionData.DeliveryCompleteCount")? } else { -1 };
-        let state_batches = reader.array(flexible, 20, "PartitionData.StateBatches", |reader| {
-            StateBatch::read(reader, version)
-        })?;
+        self.partition = reader.i32("PartitionData.Partition")?;
+        self.state_epoch = reader.i32("PartitionData.StateEpoch")?;
+        self.leader_epoch = reader.i32("PartitionData.LeaderEpoch")?;
+        self.start_offset = reader.i64("PartitionData.StartOffset")?;
+        if version >= 1 {
+            self.delivery_complete_count = reader.i32("PartitionData.DeliveryCompleteCount")?;
+        }
+        reader.array(
+            flexible,
+            20,
+            "PartitionData.StateBatches",
+            &mut self.state_batches,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("PartitionData")?;
-        Ok(Self {
-            partition,
-            state_epoch,
-            leader_epoch,
-            start_offset,
-            delivery_complete_count,
-            state_batches,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i32(self.partition);
-        out.i32(self.state_epoch);
-        out.i32(self.leader_epoch);
-        out.i64(self.start_offset);
+        let mut fixed = [0; 20];
+        fixed[0..4].copy_from_slice(&self.partition.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.state_epoch.to_be_bytes());
+        fixed[8..12].copy_from_slice(&self.leader_epoch.to_be_bytes());
+        fixed[12..20].copy_from_slice(&self.start_offset.to_be_bytes());
+        out.raw(&fixed);
         if version >= 1 {
             out.i32(self.delivery_complete_count);
         }
@@ -198,20 +205,22 @@ pub struct StateBatch {
 }
 
 impl StateBatch {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let first_offset = reader.i64("StateBatch.FirstOffset")?;
-        let last_offset = reader.i64("StateBatch.LastOffset")?;
-        let delivery_state = reader.i8("StateBatch.DeliveryState")?;
-        let delivery_count = reader.i16("StateBatch.DeliveryCount")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.first_offset = reader.i64("StateBatch.FirstOffset")?;
+        self.last_offset = reader.i64("StateBatch.LastOffset")?;
+        self.delivery_state = reader.i8("StateBatch.DeliveryState")?;
+        self.delivery_count = reader.i16("StateBatch.DeliveryCount")?;
         reader.skip_tags("StateBatch")?;
-        Ok(Self { first_offset, last_offset, delivery_state, delivery_count })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i64(self.first_offset);
-        out.i64(self.last_offset);
-        out.i8(self.delivery_state);
-        out.i16(self.delivery_count);
+        let mut fixed = [0; 19];
+        fixed[0..8].copy_from_slice(&self.first_offset.to_be_bytes());
+        fixed[8..16].copy_from_slice(&self.last_offset.to_be_bytes());
+        fixed[16..17].copy_from_slice(&self.delivery_state.to_be_bytes());
+        fixed[17..19].copy_from_slice(&self.delivery_count.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

@@ -15,13 +15,17 @@ impl<'a> Message<'a> for WriteTxnMarkersRequest<'a> {
     const VERSIONS: Versions = Versions::new(1, 2);
     const FLEXIBLE: i16 = 1;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let markers = reader.array(flexible, 17, "WriteTxnMarkersRequest.Markers", |reader| {
-            WritableTxnMarker::read(reader, version)
-        })?;
+        reader.array(
+            flexible,
+            17,
+            "WriteTxnMarkersRequest.Markers",
+            &mut self.markers,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("WriteTxnMarkersRequest")?;
-        Ok(Self { markers })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -68,32 +72,32 @@ pub struct WritableTxnMarker<'a> {
 }
 
 impl<'a> WritableTxnMarker<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let producer_id = reader.i64("WritableTxnMarker.ProducerId")?;
-        let producer_epoch = reader.i16("WritableTxnMarker.ProducerEpoch")?;
-        let transaction_result = reader.bool("WritableTxnMarker.TransactionResult")?;
-        let topics = reader.array(flexible, 3, "WritableTxnMarker.Topics", |reader| {
-            WritableTxnMarkerTopic::read(reader, version)
-        })?;
-        let coordinator_epoch = reader.i32("WritableTxnMarker.CoordinatorEpoch")?;
-        let transaction_version =
-            if version >= 2 { reader.i8("WritableTxnMarker.TransactionVersion")? } else { 0 };
+        self.producer_id = reader.i64("WritableTxnMarker.ProducerId")?;
+        self.producer_epoch = reader.i16("WritableTxnMarker.ProducerEpoch")?;
+        self.transaction_result = reader.bool("WritableTxnMarker.TransactionResult")?;
+        reader.array(
+            flexible,
+            3,
+            "WritableTxnMarker.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
+        self.coordinator_epoch = reader.i32("WritableTxnMarker.CoordinatorEpoch")?;
+        if version >= 2 {
+            self.transaction_version = reader.i8("WritableTxnMarker.TransactionVersion")?;
+        }
         reader.skip_tags("WritableTxnMarker")?;
-        Ok(Self {
-            producer_id,
-            producer_epoch,
-            transaction_result,
-            topics,
-            coordinator_epoch,
-            transaction_version,
-        })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
-        out.i64(self.producer_id);
-        out.i16(self.producer_epoch);
+        let mut fixed = [0; 10];
+        fixed[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
+        fixed[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
+        out.raw(&fixed);
         out.bool(self.transaction_result);
         out.length(flexible, self.topics.len(), "WritableTxnMarker.Topics")?;
         for element in &self.topics {
@@ -131,28 +135,28 @@ pub struct WritableTxnMarkerTopic<'a> {
 }
 
 impl<'a> WritableTxnMarkerTopic<'a> {
-    fn read(reader: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, _version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "WritableTxnMarkerTopic.Name")?;
-        let partition_indexes =
-            reader.array(flexible, 4, "WritableTxnMarkerTopic.PartitionIndexes", |reader| {
-                reader.i32("WritableTxnMarkerTopic.PartitionIndexes")
-            })?;
+        reader.string(flexible, "WritableTxnMarkerTopic.Name", &mut self.name)?;
+        reader.numbers(
+            flexible,
+            "WritableTxnMarkerTopic.PartitionIndexes",
+            &mut self.partition_indexes,
+            i32::from_be_bytes,
+        )?;
         reader.skip_tags("WritableTxnMarkerTopic")?;
-        Ok(Self { name, partition_indexes })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
         let flexible = true;
         out.string(flexible, self.name, "WritableTxnMarkerTopic.Name")?;
-        out.length(
+        out.numbers(
             flexible,
-            self.partition_indexes.len(),
+            &self.partition_indexes,
             "WritableTxnMarkerTopic.PartitionIndexes",
+            i32::to_be_bytes,
         )?;
-        for element in &self.partition_indexes {
-            out.i32(*element);
-        }
         out.varint(0);
         Ok(())
     }

@@ -15,13 +15,17 @@ impl<'a> Message<'a> for WriteTxnMarkersResponse<'a> {
     const VERSIONS: Versions = Versions::new(1, 2);
     const FLEXIBLE: i16 = 1;
 
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let markers = reader.array(flexible, 10, "WriteTxnMarkersResponse.Markers", |reader| {
-            WritableTxnMarkerResult::read(reader, version)
-        })?;
+        reader.array(
+            flexible,
+            10,
+            "WriteTxnMarkersResponse.Markers",
+            &mut self.markers,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("WriteTxnMarkersResponse")?;
-        Ok(Self { markers })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -55,14 +59,18 @@ pub struct WritableTxnMarkerResult<'a> {
 }
 
 impl<'a> WritableTxnMarkerResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let producer_id = reader.i64("WritableTxnMarkerResult.ProducerId")?;
-        let topics = reader.array(flexible, 3, "WritableTxnMarkerResult.Topics", |reader| {
-            WritableTxnMarkerTopicResult::read(reader, version)
-        })?;
+        self.producer_id = reader.i64("WritableTxnMarkerResult.ProducerId")?;
+        reader.array(
+            flexible,
+            3,
+            "WritableTxnMarkerResult.Topics",
+            &mut self.topics,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("WritableTxnMarkerResult")?;
-        Ok(Self { producer_id, topics })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -97,15 +105,18 @@ pub struct WritableTxnMarkerTopicResult<'a> {
 }
 
 impl<'a> WritableTxnMarkerTopicResult<'a> {
-    fn read(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+    fn read(&mut self, reader: &mut Reader<'a>, version: i16) -> Result<(), DecodeError> {
         let flexible = true;
-        let name = reader.string(flexible, "WritableTxnMarkerTopicResult.Name")?;
-        let partitions =
-            reader.array(flexible, 7, "WritableTxnMarkerTopicResult.Partitions", |reader| {
-                WritableTxnMarkerPartitionResult::read(reader, version)
-            })?;
+        reader.string(flexible, "WritableTxnMarkerTopicResult.Name", &mut self.name)?;
+        reader.array(
+            flexible,
+            7,
+            "WritableTxnMarkerTopicResult.Partitions",
+            &mut self.partitions,
+            |reader, element| element.read(reader, version),
+        )?;
         reader.skip_tags("WritableTxnMarkerTopicResult")?;
-        Ok(Self { name, partitions })
+        Ok(())
     }
 
     fn write(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
@@ -141,16 +152,18 @@ pub struct WritableTxnMarkerPartitionResult {
 }
 
 impl WritableTxnMarkerPartitionResult {
-    fn read(reader: &mut Reader<'_>, _version: i16) -> Result<Self, DecodeError> {
-        let partition_index = reader.i32("WritableTxnMarkerPartitionResult.PartitionIndex")?;
-        let error_code = reader.i16("WritableTxnMarkerPartitionResult.ErrorCode")?;
+    fn read(&mut self, reader: &mut Reader<'_>, _version: i16) -> Result<(), DecodeError> {
+        self.partition_index = reader.i32("WritableTxnMarkerPartitionResult.PartitionIndex")?;
+        self.error_code = reader.i16("WritableTxnMarkerPartitionResult.ErrorCode")?;
         reader.skip_tags("WritableTxnMarkerPartitionResult")?;
-        Ok(Self { partition_index, error_code })
+        Ok(())
     }
 
     fn write(&self, _version: i16, out: &mut Output) -> Result<(), EncodeError> {
-        out.i32(self.partition_index);
-        out.i16(self.error_code);
+        let mut fixed = [0; 6];
+        fixed[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.error_code.to_be_bytes());
+        out.raw(&fixed);
         out.varint(0);
         Ok(())
     }

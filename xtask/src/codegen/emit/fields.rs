@@ -89,6 +89,20 @@ pub fn method(ty: &Type) -> &'static str {
     }
 }
 
+/// The Rust type of a number that arrays hold.
+pub fn number(ty: &Type) -> Option<&'static str> {
+    Some(match ty {
+        Type::Int8 => "i8",
+        Type::Int16 => "i16",
+        Type::Uint16 => "u16",
+        Type::Int32 => "i32",
+        Type::Int64 => "i64",
+        Type::Float64 => "f64",
+        Type::Uuid => "Uuid",
+        _ => return None,
+    })
+}
+
 /// How many bytes a type takes if it always takes the same.
 pub fn fixed_size(ty: &Type) -> Option<usize> {
     Some(match ty {
@@ -142,7 +156,8 @@ fn is_null_default(field: &Field) -> bool {
     is_nullable(field) && field.default.as_deref() == Some("null")
 }
 
-fn base_type(message: &Message, ty: &Type) -> String {
+/// The field's type in Rust, where it cannot be null.
+pub fn base_type(message: &Message, ty: &Type) -> String {
     match ty {
         Type::Bool => "bool".into(),
         Type::Int8 => "i8".into(),

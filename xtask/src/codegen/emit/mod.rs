@@ -219,7 +219,8 @@ fn codec(part: &Struct<'_>, lifetime: &str, response: &str) -> Result<String, St
     let reader = if mentions(&read, "reader") { "reader" } else { "_reader" };
     let out = if mentions(&write, "out") { "out" } else { "_out" };
     let functions = format!(
-        "fn read({reader}: &mut Reader<'a>, {}: i16) -> Result<Self, DecodeError> {{ {read} }}\n\n\
+        "fn read(&mut self, {reader}: &mut Reader<'a>, {}: i16) -> Result<(), DecodeError> \
+         {{ {read} }}\n\n\
          fn write(&self, {}: i16, {out}: &mut Output) -> Result<(), EncodeError> {{ {write} }}\n\n\
          fn size(&self, {}: i16) -> usize {{ {size} }}",
         version(&read),

@@ -1,6 +1,6 @@
 //! The body of `write`.
 
-use super::fields::{differs, is_nullable, method, rust_name};
+use super::fields::{differs, fixed_size, is_nullable, method, number, rust_name};
 use super::{Struct, mentions, size};
 use crate::codegen::schema::{Field, Nullable, Type};
 use std::fmt::Write;
@@ -8,7 +8,12 @@ use std::fmt::Write;
 /// The body of `write` for one struct.
 pub fn body(part: &Struct<'_>) -> String {
     let mut out = String::new();
-    for field in part.untagged() {
+    let fields: Vec<&Field> = part.untagged().collect();
+    for run in fields.chunk_by(|a, b| is_fixed(part, a) && is_fixed(part, b)) {
+        let [field] = run else {
+            out.push_str(&fixed_run(run));
+            continue;
+        };
         let value = value(part, field);
         let _ = match part.condition(field.versions) {
             None => writeln!(out, "{value}"),
@@ -24,6 +29,25 @@ pub fn body(part: &Struct<'_>) -> String {
         out.insert_str(0, &format!("let flexible = {};\n", part.flexible()));
     }
     out
+}
+
+/// Whether every version writes the field in the same number of bytes.
+fn is_fixed(part: &Struct<'_>, field: &Field) -> bool {
+    let always = part.condition(field.versions).is_none();
+    always && field.ty != Type::Bool && fixed_size(&field.ty).is_some()
+}
+
+/// Writes neighbours of fixed size at once: one look at the room that is left instead of many.
+fn fixed_run(fields: &[&Field]) -> String {
+    let mut parts = String::new();
+    let mut at = 0;
+    for field in fields {
+        let end = at + fixed_size(&field.ty).unwrap_or(0);
+        let bytes = format!("self.{}.to_be_bytes()", rust_name(&field.name));
+        let _ = writeln!(parts, "fixed[{at}..{end}].copy_from_slice(&{bytes});");
+        at = end;
+    }
+    format!("let mut fixed = [0; {at}]; {parts} out.raw(&fixed);\n")
 }
 
 /// What a version without the field does about a value it would lose.
@@ -107,6 +131,10 @@ fn value(part: &Struct<'_>, field: &Field) -> String {
 }
 
 fn elements(place: &str, iterated: &str, of: &Type, label: &str) -> String {
+    if let Some(number) = number(of) {
+        let bytes = format!("{number}::to_be_bytes");
+        return format!("out.numbers(flexible, {iterated}, {label}, {bytes})?;");
+    }
     let write = match of {
         Type::Struct(_) => "element.write(version, out)?;".to_string(),
         Type::String | Type::Bytes => format!("out.{}(flexible, element, {label})?;", method(of)),
