@@ -37,6 +37,20 @@ impl TopicsView {
         topics.into_iter().map(Arc::new).collect()
     }
 
+    /// Puts a topic in, in place of one of the same name.
+    pub fn insert(&mut self, topic: Arc<Topic>) {
+        self.remove(&topic.name);
+        self.names.insert(topic.id, topic.name.clone());
+        self.by_name.insert(topic.name.clone(), topic);
+    }
+
+    /// Takes a topic out; nothing happens if there is none.
+    pub fn remove(&mut self, name: &str) {
+        if let Some(topic) = self.by_name.remove(name) {
+            self.names.remove(&topic.id);
+        }
+    }
+
     /// The topic of this name.
     pub fn topic(&self, name: &str) -> Option<&Topic> {
         self.by_name.get(name).map(|topic| &**topic)
@@ -57,10 +71,7 @@ impl FromIterator<Arc<Topic>> for TopicsView {
     /// The view of exactly these topics, sharing them with older views.
     fn from_iter<I: IntoIterator<Item = Arc<Topic>>>(topics: I) -> Self {
         let mut view = Self::default();
-        for topic in topics {
-            view.names.insert(topic.id, topic.name.clone());
-            view.by_name.insert(topic.name.clone(), topic);
-        }
+        topics.into_iter().for_each(|topic| view.insert(topic));
         view
     }
 }

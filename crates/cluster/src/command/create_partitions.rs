@@ -1,6 +1,6 @@
 //! Give topics more partitions.
 
-use super::create_topics::check_request;
+use super::create_topics::{check_request, fitting};
 use super::{Command, Means, Plan, Refusal, RefusalKind, assign};
 use crate::image::Image;
 use crate::names;
@@ -84,7 +84,7 @@ fn decide_one(
         }
     }
     *added += more;
-    Ok(put(topic_key(&wish.name), &record))
+    fitting(put(topic_key(&wish.name), &record))
 }
 
 fn additional(wish: &MorePartitions, now: i32) -> Result<usize, Refusal> {
@@ -112,5 +112,5 @@ fn additional(wish: &MorePartitions, now: i32) -> Result<usize, Refusal> {
     }
 }
 
-/// Topics of one transaction: each may be a large value, and a transaction's bytes have a bound.
-pub(crate) const AT_ONCE: usize = 8;
+/// Topics of one transaction: each may be as large as a value can be.
+pub(crate) const AT_ONCE: usize = 1;

@@ -6,7 +6,7 @@ use crate::config::{Overrides, resolve};
 use crate::image::Image;
 use crate::names;
 use crate::record::{ConfigResource, TopicRecord, configs_key, put, random_uuid, topic_key};
-use crate::store::Op;
+use crate::store::{Op, VALUE_BYTES_MAX};
 use ottla_model::{NodeId, TopicId, TopicName};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,7 +71,7 @@ impl Command for CreateTopics {
         let mut batch = Batch::default();
         let mut create = |topic: &NewTopic| {
             let (created, record) = decide_one(image, means, topic, &mut batch)?;
-            ops.extend(write(&created, &record));
+            ops.extend(write(&created, &record)?);
             Ok(created)
         };
         let reply = self.topics.iter().map(&mut create).collect();
@@ -241,13 +241,24 @@ fn check_limits(
     Ok(())
 }
 
-fn write(created: &CreatedTopic, record: &TopicRecord) -> Vec<Op> {
-    let mut ops = vec![put(topic_key(&created.name), record)];
+fn write(created: &CreatedTopic, record: &TopicRecord) -> Result<Vec<Op>, Refusal> {
+    let mut ops = vec![fitting(put(topic_key(&created.name), record))?];
     if !created.overrides.is_empty() {
         let resource = ConfigResource::topic(&*created.name);
         ops.push(put(configs_key(&resource), &created.overrides));
     }
-    ops
+    Ok(ops)
+}
+
+/// A topic is one value of the store, and a value has a bound.
+pub(super) fn fitting(op: Op) -> Result<Op, Refusal> {
+    match &op {
+        Op::Put { value, .. } if value.len() > VALUE_BYTES_MAX => {
+            let message = "A topic cannot have that many replicas.";
+            Err(Refusal::new(RefusalKind::PolicyViolation, message))
+        }
+        _ => Ok(op),
+    }
 }
 
 /// Topics of one transaction: two entries each, and the bound on a transaction's operations.

@@ -148,7 +148,7 @@ impl Default for Limits {
             topics: 50_000,
             partitions: 200_000,
             partitions_per_request: 10_000,
-            config_bytes: 64 * 1024,
+            config_bytes: 8 * 1024,
         }
     }
 }

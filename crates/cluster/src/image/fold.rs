@@ -7,7 +7,7 @@ use crate::record::{ConfigResource, ResourceKind};
 use crate::record::{Corrupt, Row, TopicRecord};
 use crate::store::{Change, Entry, Revision, Snapshot};
 use ottla_model as model;
-use ottla_model::{NodeId, OwnershipEpoch, PartitionId, TopicId, TopicName, TopicsView};
+use ottla_model::{NodeId, OwnershipEpoch, PartitionId, TopicId, TopicName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -84,9 +84,11 @@ impl Image {
                 Arc::make_mut(&mut self.configs).insert(resource, Arc::new(overrides));
             }
             Some(Row::Broker(node, record)) => {
-                touched.racks = true;
                 let epoch = entry.revision.0.cast_signed();
-                Arc::make_mut(&mut self.brokers).insert(node, Broker { record, epoch });
+                let broker = Broker { record, epoch };
+                let rack = broker.record.rack.clone();
+                let before = Arc::make_mut(&mut self.brokers).insert(node, broker);
+                touched.racks |= before.and_then(|before| before.record.rack) != rack;
             }
             Some(Row::Feature(name, level)) => {
                 Arc::make_mut(&mut self.features).insert(name, level);
@@ -129,8 +131,9 @@ impl Image {
                 }
             }
             "brokers" => {
-                touched.racks = true;
-                number.map(|node| Arc::make_mut(&mut self.brokers).remove(&NodeId(node)));
+                let brokers = Arc::make_mut(&mut self.brokers);
+                let before = number.and_then(|node| brokers.remove(&NodeId(node)));
+                touched.racks |= before.is_some_and(|before| before.record.rack.is_some());
             }
             "features" => {
                 Arc::make_mut(&mut self.features).remove(name);
@@ -165,32 +168,36 @@ impl Image {
             let known = self.topics.get(&name).map(|topic| topic.record.clone());
             touched.records.entry(name).or_insert(known);
         }
-        if touched.records.is_empty() {
-            return;
-        }
         for (name, record) in touched.records {
             self.set_topic(name, record);
-        }
-        self.partition_count = self.topics.values().map(|topic| topic.record.replicas.len()).sum();
-        let view: TopicsView = self.topics.values().map(|topic| topic.view.clone()).collect();
-        if view != *self.view {
-            self.view = Arc::new(view);
         }
     }
 
     fn set_topic(&mut self, name: TopicName, record: Option<Arc<TopicRecord>>) {
         let topic = record.map(|record| Arc::new(self.topic_of(&name, record)));
+        let before = self.topics.get(&name).cloned();
+        self.set_view(before.as_deref(), topic.as_deref());
         let names = Arc::make_mut(&mut self.names);
         let topics = Arc::make_mut(&mut self.topics);
-        let before = match &topic {
-            Some(topic) => topics.insert(name.clone(), topic.clone()),
-            None => topics.remove(&name),
-        };
         if let Some(before) = before {
+            self.partition_count -= before.record.replicas.len();
             names.remove(&before.id);
+            topics.remove(&name);
         }
         if let Some(topic) = topic {
-            names.insert(topic.id, name);
+            self.partition_count += topic.record.replicas.len();
+            names.insert(topic.id, name.clone());
+            topics.insert(name, topic);
+        }
+    }
+
+    /// The group core is not disturbed by what it does not see, such as settings.
+    fn set_view(&mut self, before: Option<&Topic>, after: Option<&Topic>) {
+        match (before, after) {
+            (Some(before), Some(after)) if before.view == after.view => {}
+            (_, Some(after)) => Arc::make_mut(&mut self.view).insert(after.view.clone()),
+            (Some(before), None) => Arc::make_mut(&mut self.view).remove(&before.name),
+            (None, None) => {}
         }
     }
 

@@ -43,8 +43,7 @@ impl Embedded {
         let dir = lock.dir().join(META_DIR);
         let path = dir.join(META_FILE);
         let fail = |reason: String| OpenError { path: path.clone(), reason };
-        create_once(&dir, lock.dir()).map_err(|error| fail(error.to_string()))?;
-        let table = Table::open(&path).map_err(|error| fail(error.to_string()))?;
+        let table = open_or_create(&dir, lock.dir()).map_err(|error| fail(error.to_string()))?;
         Self::start(table, Some(lock)).map_err(|error| fail(error.to_string()))
     }
 
@@ -155,20 +154,22 @@ fn stopped() -> StoreError {
 
 /// A database that a power loss caught half made would be refused for ever, so a new one gets its
 /// name only when it is whole; the name in turn survives a power loss.
-fn create_once(dir: &Path, parent: &Path) -> Result<(), redb::Error> {
+fn open_or_create(dir: &Path, parent: &Path) -> Result<Table, redb::Error> {
     let path = dir.join(META_FILE);
     std::fs::create_dir_all(dir)?;
     if path.try_exists()? {
-        return Ok(());
+        return Table::open(&path);
     }
     let unborn = dir.join(UNBORN_FILE);
     if unborn.try_exists()? {
         std::fs::remove_file(&unborn)?;
     }
-    Table::open(&unborn)?.begin()?;
+    let table = Table::open(&unborn)?;
+    table.begin()?;
     std::fs::rename(&unborn, &path)?;
     sync_dir(dir)?;
-    Ok(sync_dir(parent)?)
+    sync_dir(parent)?;
+    Ok(table)
 }
 
 fn sync_dir(dir: &Path) -> std::io::Result<()> {
