@@ -95,8 +95,7 @@ impl Server {
         let partitions = Arc::new(Partitions::new(config.clone(), syncer.queue()));
         let seen = cluster.image();
         stewards::reconcile(&cluster, &partitions).await.map_err(system("open the logs"))?;
-        let upkeep =
-            Upkeep::start(Arc::clone(&partitions)).map_err(system("start the upkeep thread"))?;
+        let upkeep = Upkeep::start(&partitions).map_err(system("start the upkeep threads"))?;
         let shutdown = Shutdown::new();
         let listeners: Vec<_> = sockets.iter().map(|(_, listener)| Arc::clone(listener)).collect();
         let now = clock::mono();

@@ -81,6 +81,10 @@ settings! {
     kafka log_retention_check_interval "log.retention.check.interval.ms": Duration =
         Duration::from_mins(5), 1..=86_400_000;
 
+    /// How often compaction looks for logs that need it.
+    kafka log_cleaner_backoff "log.cleaner.backoff.ms": Duration = Duration::from_secs(15),
+        1..=86_400_000;
+
     /// A producer that was silent for this long is forgotten, and its sequence with it.
     kafka producer_id_expiration "producer.id.expiration.ms": Duration =
         Duration::from_hours(24), 1..=u64::from(u32::MAX);

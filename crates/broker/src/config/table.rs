@@ -55,7 +55,8 @@ macro_rules! settings {
 
         impl Default for Config {
             fn default() -> Self {
-                Self { $( $field: $default, )+ sources: Default::default(), of_topics: Default::default() }
+                let (sources, of_topics) = Default::default();
+                Self { $( $field: $default, )+ sources, of_topics }
             }
         }
 

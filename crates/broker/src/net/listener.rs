@@ -67,8 +67,8 @@ pub(crate) async fn serve(
                 Ok((stream, peer)) => {
                     if let Some(pass) = admit(&broker, peer) {
                         let session = Session::new(pass.id, peer, Arc::clone(&listener));
-                        let broker = Arc::clone(&broker);
-                        connections.spawn(serve_one(stream, session, broker, lifeline.clone(), pass));
+                        let (broker, lifeline) = (Arc::clone(&broker), lifeline.clone());
+                        connections.spawn(serve_one(stream, session, broker, lifeline, pass));
                     }
                 }
                 Err(error) => {

@@ -1,60 +1,87 @@
-//! What logs need now and then: retention, removal of files, a second try after a failure.
+//! What logs need now and then: retention, compaction, removal of files, a second try after a
+//! failure.
 //!
-//! One thread, because none of it is urgent and all of it blocks on the disk.
+//! Two threads, because all of it blocks on the disk: one whose rounds are short, and one for
+//! compaction, which may take long and must not keep a failed log waiting.
 
 use super::{Partition, Partitions};
 use crate::clock;
 use crate::config::Durability;
 use ottla_model::Instant;
 use ottla_storage::State;
+use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The thread; [`Upkeep::stop`] ends it.
+/// The threads; [`Upkeep::stop`] ends them.
 #[derive(Debug)]
-pub(crate) struct Upkeep {
-    stop: Mutex<Option<Sender<()>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+pub(crate) struct Upkeep(Mutex<Vec<Worker>>);
+
+#[derive(Debug)]
+struct Worker {
+    stop: Sender<()>,
+    thread: JoinHandle<()>,
 }
 
 impl Upkeep {
-    /// Starts the thread.
+    /// Starts the threads.
     ///
     /// # Errors
     /// The system refuses a thread.
-    pub(crate) fn start(partitions: Arc<Partitions>) -> std::io::Result<Self> {
-        let (stop, stopped) = channel();
-        let work = move || {
-            let mut rounds = Rounds::new(&partitions, clock::mono());
-            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
-                rounds.tick(clock::mono());
-            }
-        };
-        let thread = std::thread::Builder::new().name("upkeep".into()).spawn(work)?;
-        Ok(Self { stop: Mutex::new(Some(stop)), thread: Mutex::new(Some(thread)) })
+    pub(crate) fn start(partitions: &Arc<Partitions>) -> io::Result<Self> {
+        let (mine, cleaned) = (Arc::clone(partitions), Arc::clone(partitions));
+        let mut rounds = Rounds::new(mine, clock::mono());
+        let backoff = partitions.config.log_cleaner_backoff;
+        let workers = vec![
+            Worker::start("upkeep", TICK, move || rounds.tick(clock::mono()))?,
+            Worker::start(COMPACTION, backoff, move || {
+                cleaned.all().iter().for_each(|partition| clean(partition));
+            })?,
+        ];
+        Ok(Self(Mutex::new(workers)))
     }
 
-    /// Ends the thread after what it is doing.
+    /// Ends the threads. A compaction under way is not waited for: it may take long, and loses
+    /// nothing if it is cut off.
     pub(crate) fn stop(&self) {
-        drop(self.stop.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // A panic was reported when it happened.
-            let _ = thread.join();
+        let workers = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for Worker { stop, thread } in workers {
+            drop(stop);
+            if thread.thread().name() != Some(COMPACTION) {
+                // A panic was reported when it happened.
+                let _ = thread.join();
+            }
         }
     }
 }
 
-struct Rounds<'a> {
-    partitions: &'a Partitions,
+impl Worker {
+    fn start(
+        name: &str,
+        every: Duration,
+        mut round: impl FnMut() + Send + 'static,
+    ) -> io::Result<Self> {
+        let (stop, stopped) = channel();
+        let work = move || {
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(every) {
+                round();
+            }
+        };
+        let thread = std::thread::Builder::new().name(name.into()).spawn(work)?;
+        Ok(Self { stop, thread })
+    }
+}
+
+struct Rounds {
+    partitions: Arc<Partitions>,
     retained: Instant,
     flushed: Instant,
 }
 
-impl<'a> Rounds<'a> {
-    fn new(partitions: &'a Partitions, now: Instant) -> Self {
+impl Rounds {
+    fn new(partitions: Arc<Partitions>, now: Instant) -> Self {
         Self { partitions, retained: now, flushed: now }
     }
 
@@ -107,6 +134,25 @@ fn retain(partition: &Arc<Partition>) {
     }
 }
 
+fn clean(partition: &Arc<Partition>) {
+    let (committed, now) = (partition.high_watermark(), clock::now());
+    let Some(job) = partition.with_log(|log| log.start_clean(now, committed)) else { return };
+    let cleaned = job.run();
+    let report = partition.with_log(|log| log.finish_clean(cleaned));
+    if let Some(error) = &report.error {
+        tracing::error!(partition = %partition.at, %error, "compaction stopped early");
+    }
+    tracing::info!(
+        partition = %partition.at,
+        bytes_before = report.bytes_before,
+        bytes_after = report.bytes_after,
+        records_kept = report.records_kept,
+        records_dropped = report.records_dropped,
+        clean_to = %report.clean_to,
+        "compacted"
+    );
+}
+
 fn remove(partition: &Arc<Partition>, now: Instant) {
     let removal = partition.with_log(|log| log.due_removal(now));
     if let Some(Err(error)) = removal.map(|removal| removal.run()) {
@@ -114,7 +160,8 @@ fn remove(partition: &Arc<Partition>, now: Instant) {
     }
 }
 
-/// How often the thread looks around.
+const COMPACTION: &str = "compaction";
+/// How often the first thread looks around.
 const TICK: Duration = Duration::from_secs(1);
 /// With `durability = "page-cache"`, how often logs are synced all the same, so that a restart
 /// has little to check.
