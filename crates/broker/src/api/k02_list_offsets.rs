@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 /// Looks each one up; those by time on a thread that may wait for the disk.
 pub(super) fn handle(cx: &mut Context<'_>, request: ListOffsetsRequest<'_>) -> Answer {
+    let with_epochs = cx.version() >= FIRST_WITH_EPOCHS;
     let hosted = cx.broker.partitions.hosted();
     let topics = request.topics.iter().map(|topic| {
         let found = lookup::topic(cx.broker, &hosted, TopicRef::Name(topic.name));
@@ -34,13 +35,14 @@ pub(super) fn handle(cx: &mut Context<'_>, request: ListOffsetsRequest<'_>) -> A
     });
     let topics: Vec<(TopicName, Vec<Ask>)> = topics.collect();
     if !topics.iter().flat_map(|(_, asks)| asks).any(Ask::reads) {
-        let told = tell(&topics);
+        let told = tell(&topics, with_epochs);
         count(cx.broker, cx.to.key, &told);
         return cx.reply(&response(&topics, told));
     }
     let (broker, to) = (Arc::clone(cx.broker), cx.to);
     Answer::Later(Box::pin(async move {
-        let looked = tokio::task::spawn_blocking(move || (tell(&topics), topics)).await;
+        let looked =
+            tokio::task::spawn_blocking(move || (tell(&topics, with_epochs), topics)).await;
         // A panic there has been reported; the client is told, and nobody else is touched.
         let Ok((told, topics)) = looked else { return to.encode(&ListOffsetsResponse::default()) };
         count(&broker, to.key, &told);
@@ -75,12 +77,15 @@ fn ask(
     Ask { index: part.partition_index, partition, timestamp: part.timestamp }
 }
 
-fn tell(topics: &[(TopicName, Vec<Ask>)]) -> Vec<Vec<ListOffsetsPartitionResponse>> {
-    let topic = |(_, asks): &(TopicName, Vec<Ask>)| asks.iter().map(answer).collect();
-    topics.iter().map(topic).collect()
+fn tell(
+    topics: &[(TopicName, Vec<Ask>)],
+    with_epochs: bool,
+) -> Vec<Vec<ListOffsetsPartitionResponse>> {
+    let told = topics.iter().map(|(_, asks)| asks.iter().map(|ask| answer(ask, with_epochs)));
+    told.map(Iterator::collect).collect()
 }
 
-fn answer(ask: &Ask) -> ListOffsetsPartitionResponse {
+fn answer(ask: &Ask, with_epochs: bool) -> ListOffsetsPartitionResponse {
     let partition_index = ask.index;
     let found = ask.partition.as_ref().map_err(|code| *code);
     match found.and_then(|partition| find(partition, ask.timestamp)) {
@@ -88,7 +93,7 @@ fn answer(ask: &Ask) -> ListOffsetsPartitionResponse {
             partition_index,
             timestamp: timestamp.0,
             offset: offset.0,
-            leader_epoch: leader_epoch.0,
+            leader_epoch: if with_epochs { leader_epoch.0 } else { -1 },
             ..Default::default()
         },
         Ok(None) => ListOffsetsPartitionResponse { partition_index, ..Default::default() },
@@ -142,6 +147,8 @@ fn response(
     ListOffsetsResponse { topics: topics.collect(), ..Default::default() }
 }
 
+/// KIP-320; earlier versions have no room for them.
+const FIRST_WITH_EPOCHS: i16 = 4;
 const LATEST: i64 = -1;
 const EARLIEST: i64 = -2;
 const MAX_TIMESTAMP: i64 = -3;

@@ -9,7 +9,7 @@ use ottla_wire::generated::{
     FetchRequest, FetchResponse, InitProducerIdRequest, InitProducerIdResponse, ListOffsetsRequest,
     ListOffsetsResponse, ProduceRequest, ProduceResponse,
 };
-use ottla_wire::{ApiKey, ErrorCode, Records};
+use ottla_wire::{ApiKey, ErrorCode, Message as _, Records};
 use std::time::{Duration, Instant};
 
 const PRODUCE: i16 = 9;
@@ -254,5 +254,24 @@ fn offsets_are_listed_by_end_and_by_time() {
         let part = &response.topics[0].partitions[0];
         assert_eq!(part.error_code, 0);
         assert_eq!((part.timestamp, part.offset), wanted, "for {timestamp}");
+    }
+}
+
+/// kafka-go, aiokafka and kafkajs ask in versions whose replies have no room for a leader epoch.
+#[test]
+fn the_end_is_told_in_every_version() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    create_topic(&mut client, "t", 1);
+    produced(&mut client, &produce("t", 0, -1, &batch(&["a"])));
+    for version in ListOffsetsRequest::VERSIONS.iter() {
+        let partition =
+            ListOffsetsPartition { timestamp: -1, current_leader_epoch: -1, ..Default::default() };
+        let topics = vec![ListOffsetsTopic { name: "t", partitions: vec![partition] }];
+        let request = ListOffsetsRequest { replica_id: -1, topics, ..Default::default() };
+        let answer = client.ask(version, &request);
+        let response: ListOffsetsResponse<'_> = answer.read();
+        let part = &response.topics[0].partitions[0];
+        assert_eq!((part.offset, part.leader_epoch >= 0), (1, version >= 4), "version {version}");
     }
 }
