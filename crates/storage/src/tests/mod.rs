@@ -7,6 +7,7 @@ mod idempotence;
 mod recovery;
 mod retention;
 mod simulation;
+mod threads;
 
 use std::path::Path;
 use std::sync::Arc;
