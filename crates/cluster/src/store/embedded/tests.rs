@@ -32,23 +32,38 @@ fn conforms_on_disk() {
 #[test]
 fn power_loss_keeps_acknowledged_commits_whole() {
     let mut cut = 0;
-    loop {
-        let disk = Disk::default();
-        drop(Embedded::open_backend(disk.clone()).unwrap());
-        disk.cut_after(cut);
-        let acked = block_on(write_pairs(disk.clone()));
-        let died = disk.has_died();
-        disk.lose_power();
-        let found = block_on(read_pairs(disk));
-        assert!(found.len() >= acked, "cut {cut}: {acked} acknowledged, {found:?} found");
-        assert!(found.iter().all(|(a, b)| a == b), "cut {cut}: half a transaction: {found:?}");
-        if !died {
-            assert_eq!(acked, PAIRS);
-            break;
-        }
+    while lose_power_at(cut, Loss::Everything) {
         cut += 1;
     }
     assert!(cut > PAIRS, "the run was never cut");
+}
+
+/// The same where the disk had written some of it, in any order and in pieces of 512 bytes.
+#[test]
+fn power_loss_may_tear_and_reorder_what_was_not_synced() {
+    for seed in 0..5 {
+        let mut cut = seed % 3;
+        while lose_power_at(cut as usize, Loss::Some(seed)) {
+            cut += 3;
+        }
+    }
+}
+
+/// Whether the run was cut at all.
+fn lose_power_at(cut: usize, loss: Loss) -> bool {
+    let disk = Disk::default();
+    drop(Embedded::open_backend(disk.clone()).unwrap());
+    disk.cut_after(cut);
+    let acked = block_on(write_pairs(disk.clone()));
+    let died = disk.has_died();
+    disk.lose_power(loss);
+    let found = block_on(read_pairs(disk));
+    assert!(found.len() >= acked, "cut {cut}: {acked} acknowledged, {found:?} found");
+    assert!(found.iter().all(|(a, b)| a == b), "cut {cut}: half a transaction: {found:?}");
+    if !died {
+        assert_eq!(acked, PAIRS);
+    }
+    died
 }
 
 /// A failed write leaves nobody knowing; the engine says so and answers nothing more.
@@ -174,7 +189,18 @@ struct Disk(Arc<Mutex<Platters>>, Arc<AtomicBool>);
 struct Platters {
     written: Vec<u8>,
     synced: Vec<u8>,
+    /// Writes since the last sync.
+    unsynced: Vec<(usize, Vec<u8>)>,
     left: Option<usize>,
+}
+
+/// What becomes of unsynced writes.
+#[derive(Clone, Copy)]
+enum Loss {
+    /// They are gone.
+    Everything,
+    /// Pieces of them survive, chosen by this seed.
+    Some(u64),
 }
 
 impl Disk {
@@ -186,9 +212,33 @@ impl Disk {
         self.1.load(Ordering::Relaxed)
     }
 
-    fn lose_power(&self) {
+    fn lose_power(&self, loss: Loss) {
         let mut platters = self.0.lock().unwrap();
         platters.left = None;
+        let mut survives = match loss {
+            Loss::Everything => Vec::new(),
+            Loss::Some(_) => std::mem::take(&mut platters.unsynced),
+        };
+        let Loss::Some(mut seed) = loss else {
+            platters.written = platters.synced.clone();
+            return;
+        };
+        // A file's length is the file system's, which journals it.
+        let length = platters.written.len();
+        platters.synced.resize(length, 0);
+        let mut toss = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            seed >> 33
+        };
+        survives.sort_by_key(|_| toss());
+        for (from, data) in survives {
+            for (index, sector) in data.chunks(512).enumerate() {
+                let at = from + index * 512;
+                if toss() % 2 == 0 && at + sector.len() <= length {
+                    platters.synced[at..at + sector.len()].copy_from_slice(sector);
+                }
+            }
+        }
         platters.written = platters.synced.clone();
     }
 
@@ -221,13 +271,19 @@ impl StorageBackend for Disk {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.operate(|platters| platters.synced = platters.written.clone())
+        self.operate(|platters| {
+            platters.synced.resize(platters.written.len(), 0);
+            for (from, data) in std::mem::take(&mut platters.unsynced) {
+                platters.synced[from..from + data.len()].copy_from_slice(&data);
+            }
+        })
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.operate(|platters| {
             let from = offset as usize;
             platters.written[from..from + data.len()].copy_from_slice(data);
+            platters.unsynced.push((from, data.to_vec()));
         })
     }
 }
