@@ -131,6 +131,35 @@ fn lz4_of_dependent_blocks_is_refused() {
     assert!(error.to_string().contains("independent blocks"), "{error}");
 }
 
+/// What Go's, C's and Python's libraries write by default or at a user's wish: larger blocks, the
+/// content's size, checksums, blocks that are not packed.
+#[test]
+fn lz4_of_every_kind_that_kafka_reads_is_read() {
+    use lz4_flex::frame::{BlockSize, FrameEncoder, FrameInfo};
+    let mut noise = 1u32;
+    let mut byte = |index: u32| {
+        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if index < 100_000 { (noise >> 24) as u8 } else { b'a' }
+    };
+    let plain: Vec<u8> = (0..300_000).map(&mut byte).collect();
+    for size in [BlockSize::Max64KB, BlockSize::Max256KB, BlockSize::Max1MB, BlockSize::Max4MB] {
+        let info = FrameInfo::new().block_size(size).block_checksums(true).content_checksum(true);
+        let info = info.content_size(Some(plain.len() as u64));
+        let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
+        std::io::Write::write_all(&mut encoder, &plain).expect("packing into memory");
+        let frame = encoder.finish().expect("packing into memory");
+        assert_eq!(unpacked(Compression::Lz4, &frame, plain.len()), Ok(plain.clone()));
+        assert_eq!(unpacked(Compression::Lz4, &frame, plain.len() - 1), too_large(plain.len() - 1));
+        // Header, checksums of blocks and content: whichever byte changes, it is noticed.
+        for at in [4, 5, 8, 14, 20, 50_000, frame.len() - 1] {
+            let mut damaged = frame.clone();
+            damaged[at] ^= 0x10;
+            let read = unpacked(Compression::Lz4, &damaged, 1 << 20);
+            assert!(read.is_err(), "byte {at} of {}", frame.len());
+        }
+    }
+}
+
 /// A frame of a few bytes may ask for a window of 2 GiB; none is allocated for it.
 #[test]
 fn zstd_of_unknown_size_is_read_without_its_window() {
@@ -141,8 +170,38 @@ fn zstd_of_unknown_size_is_read_without_its_window() {
     assert_eq!(unpacked(Compression::Zstd, &frame, 49_999), too_large(49_999));
 }
 
+/// The first frame says it holds nothing, and so it does; the second holds more. (Found by fuzzing:
+/// twice no room is no room, for ever.)
+#[test]
+fn zstd_frames_are_read_to_the_last_whatever_the_first_one_says() {
+    let mut frames = packed(Compression::Zstd, b"");
+    frames.extend(packed(Compression::Zstd, b"second"));
+    assert_eq!(unpacked(Compression::Zstd, &frames, 100), Ok(b"second".to_vec()));
+    assert_eq!(unpacked(Compression::Zstd, &frames, 5), too_large(5));
+    assert_eq!(unpacked(Compression::Zstd, &frames, 0), too_large(0));
+}
+
 fn zstd_writer() -> ::zstd::stream::write::Encoder<'static, Vec<u8>> {
     let mut encoder = ::zstd::stream::write::Encoder::new(Vec::new(), 3).expect("an encoder");
     encoder.window_log(27).expect("a window of 128 MiB");
     encoder
+}
+
+/// What Python's two clients make of the same text (aiokafka's and kafka-python's own functions).
+#[test]
+fn bodies_that_python_clients_packed_are_read() {
+    let plain = "0123456789abcdef".repeat(5000).into_bytes();
+    let bodies: [(Compression, &[u8]); 8] = [
+        (Compression::Gzip, include_bytes!("../../fixtures/bodies/aiokafka.gzip")),
+        (Compression::Snappy, include_bytes!("../../fixtures/bodies/aiokafka.snappy")),
+        (Compression::Lz4, include_bytes!("../../fixtures/bodies/aiokafka.lz4")),
+        (Compression::Zstd, include_bytes!("../../fixtures/bodies/aiokafka.zstd")),
+        (Compression::Gzip, include_bytes!("../../fixtures/bodies/kafka-python.gzip")),
+        (Compression::Snappy, include_bytes!("../../fixtures/bodies/kafka-python.snappy")),
+        (Compression::Lz4, include_bytes!("../../fixtures/bodies/kafka-python.lz4")),
+        (Compression::Zstd, include_bytes!("../../fixtures/bodies/kafka-python.zstd")),
+    ];
+    for (codec, body) in bodies {
+        assert_eq!(unpacked(codec, body, plain.len()), Ok(plain.clone()), "{codec:?}");
+    }
 }

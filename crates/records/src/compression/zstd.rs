@@ -28,7 +28,7 @@ pub(super) fn unpack(
                 return Err(UnpackError::Corrupt(zstd_safe::get_error_name(code).to_owned()));
             }
             Err(_) if guess >= bytes_max => return Err(UnpackError::TooLarge),
-            Err(_) => guess = guess.saturating_mul(2).min(bytes_max),
+            Err(_) => guess = guess.saturating_mul(2).max(GUESS_MIN).min(bytes_max),
         }
     }
 }
