@@ -39,36 +39,51 @@ pub(crate) async fn keep_session(broker: Arc<Broker>, tenure: Arc<Mutex<Tenure>>
 }
 
 /// Carries each image after `seen` into the broker: logs first, then the shards that write them.
+/// What could not be done is tried again after a while.
 pub(crate) async fn follow(broker: Arc<Broker>, tenure: Arc<Mutex<Tenure>>, seen: Arc<Image>) {
     let mut changes = broker.cluster.changes(&seen);
-    while let Some(image) = changes.next().await {
-        while let Err(error) = reconcile(&broker.cluster, &broker.partitions).await {
-            tracing::error!(%error, "the logs could not be brought in line with the cluster");
-            tokio::time::sleep(RETRY).await;
+    let mut settled = true;
+    loop {
+        let wait = if settled { Duration::MAX } else { AGAIN };
+        match tokio::time::timeout(wait, changes.next()).await {
+            Ok(None) => return,
+            Ok(Some(_)) | Err(_) => {}
         }
+        let image = broker.cluster.image();
+        settled = match reconcile(&broker.cluster, &broker.partitions).await {
+            Ok(all_open) => all_open,
+            Err(error) => {
+                tracing::error!(%error, "the logs could not be brought in line with the cluster");
+                false
+            }
+        };
         if broker.lifeline.is_draining() {
             return;
         }
         broker.shards.topics_changed(image.view());
-        claim(&broker, &tenure).await;
+        settled &= claim(&broker, &tenure).await;
     }
 }
 
-/// Claims the shards whose logs are here, and begins to load them.
-pub(crate) async fn claim(broker: &Broker, tenure: &Mutex<Tenure>) {
+/// Claims the shards whose logs are here, and begins to load them. False if one could not be had.
+pub(crate) async fn claim(broker: &Broker, tenure: &Mutex<Tenure>) -> bool {
     let image = broker.cluster.image();
-    let Some(topic) = image.topic(OFFSETS_TOPIC) else { return };
+    let Some(topic) = image.topic(OFFSETS_TOPIC) else { return true };
     broker.shards.prepare(topic.partition_count());
     let mut wanted = broker.shards.unclaimed();
     wanted.retain(|shard| shards::log_of(&broker.partitions, *shard).is_some());
     if wanted.is_empty() {
-        return;
+        return true;
     }
     let mine = *held(tenure);
     let claimed = match broker.cluster.claim_shards(&mine, wanted).await {
         Ok(claimed) => claimed,
-        Err(error) => return tracing::error!(%error, "the shards could not be claimed"),
+        Err(error) => {
+            tracing::error!(%error, "the shards could not be claimed");
+            return false;
+        }
     };
+    let mut all = true;
     for grant in claimed {
         match grant {
             Ok(grant) => {
@@ -76,9 +91,13 @@ pub(crate) async fn claim(broker: &Broker, tenure: &Mutex<Tenure>) {
                     broker.shards.begin(grant, log, image.view());
                 }
             }
-            Err(refusal) => tracing::warn!(reason = %refusal.message, "a shard was refused"),
+            Err(refusal) => {
+                tracing::warn!(reason = %refusal.message, "a shard was refused");
+                all = false;
+            }
         }
     }
+    all
 }
 
 fn held(tenure: &Mutex<Tenure>) -> std::sync::MutexGuard<'_, Tenure> {
@@ -86,14 +105,16 @@ fn held(tenure: &Mutex<Tenure>) -> std::sync::MutexGuard<'_, Tenure> {
     tenure.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the logs what the newest image wants, and tells the cluster what came of it.
+/// Makes the logs what the newest image wants, and tells the cluster what came of it. False if a
+/// log could not be opened.
 ///
 /// # Errors
 /// The data directory cannot be read.
-pub(crate) async fn reconcile(cluster: &Cluster, partitions: &Arc<Partitions>) -> io::Result<()> {
+pub(crate) async fn reconcile(cluster: &Cluster, partitions: &Arc<Partitions>) -> io::Result<bool> {
     let (image, partitions) = (cluster.image(), Arc::clone(partitions));
     let task = tokio::task::spawn_blocking(move || partitions.reconcile(&image));
     let aftermath = task.await.map_err(io::Error::other)??;
+    let all_open = !aftermath.offline;
     let told = async {
         if !aftermath.reigns.is_empty() {
             cluster.raise_leader_epochs(aftermath.reigns).await?;
@@ -107,8 +128,10 @@ pub(crate) async fn reconcile(cluster: &Cluster, partitions: &Arc<Partitions>) -
     if let Err(error) = told.await {
         tracing::warn!(%error, "the cluster could not be told of changes to the logs");
     }
-    Ok(())
+    Ok(all_open)
 }
 
 /// After a failure, the next try comes this much later.
 const RETRY: Duration = Duration::from_millis(500);
+/// What could not be brought in line with the cluster is tried again after this.
+const AGAIN: Duration = Duration::from_secs(5);

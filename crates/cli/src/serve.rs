@@ -69,8 +69,13 @@ async fn serve(config: Config) -> ExitCode {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    say("stopping: answering what is in flight");
-    if server.stop().await {
+    say("stopping: answering what is in flight (once more to stop at once)");
+    let in_time = tokio::select! {
+        in_time = server.stop() => in_time,
+        _ = terminate.recv() => return fail(1, "stopped at once"),
+        _ = interrupt.recv() => return fail(1, "stopped at once"),
+    };
+    if in_time {
         say("stopped");
         return ExitCode::SUCCESS;
     }

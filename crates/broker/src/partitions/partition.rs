@@ -240,6 +240,10 @@ impl Partition {
                 if let Some(epoch) = recovery.epoch_raised {
                     self.leader_epoch.fetch_max(epoch.0, Ordering::AcqRel);
                 }
+                // With durability = "page-cache" more was shown than was safe.
+                if recovery.end < self.high_watermark() {
+                    self.watermark.set_back(recovery.end);
+                }
                 tracing::warn!(partition = %self.at, %recovery, "takes appends again");
                 true
             }

@@ -29,6 +29,8 @@ pub(crate) struct Aftermath {
     /// Partitions whose log has seen a later reign than the image shows, with that reign: the
     /// cluster must raise it.
     pub(crate) reigns: Vec<(TopicId, PartitionId, LeaderEpoch)>,
+    /// Whether a log could not be opened: it is worth another try after a while.
+    pub(crate) offline: bool,
     /// Deleted topics of which nothing is left here.
     pub(crate) cleared: Vec<TopicId>,
 }
@@ -62,7 +64,7 @@ impl Partitions {
                 action => self.clear(action, known),
             }
         }
-        self.open_missing(image, &mut hosted, to_open);
+        aftermath.offline = !self.open_missing(image, &mut hosted, to_open);
         self.refresh(image, &mut hosted, &mut aftermath);
         self.hosted.store(Arc::new(hosted));
         aftermath.cleared = image.deleted().map(|(id, _)| id).collect();
@@ -137,13 +139,13 @@ impl Partitions {
         Ok(())
     }
 
-    /// Opens, several at a time, the logs that are not open.
+    /// Opens, several at a time, the logs that are not open. False if one could not be.
     fn open_missing(
         &self,
         image: &Image,
         hosted: &mut Hosted,
         wanted: Vec<(TopicPartition, TopicId)>,
-    ) {
+    ) -> bool {
         let here = |id: TopicId, at: &TopicPartition| {
             hosted.by_id(id).is_some_and(|topic| topic.partition(at.partition).is_some())
         };
@@ -167,6 +169,7 @@ impl Partitions {
             work();
         });
         let opened = opened.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let all = opened.len() == missing.len();
         let mut by_topic = BTreeMap::<TopicId, Vec<Arc<Partition>>>::new();
         for partition in opened {
             by_topic.entry(partition.topic_id).or_default().push(Arc::new(partition));
@@ -176,6 +179,7 @@ impl Partitions {
                 hosted.insert(with_partitions(hosted.by_id(id), topic, partitions));
             }
         }
+        all
     }
 
     fn open(

@@ -37,7 +37,7 @@ impl Upkeep {
         let workers = vec![
             Worker::start("upkeep", TICK, move || rounds.tick(clock::mono()))?,
             Worker::start(COMPACTION, backoff, move || {
-                cleaned.all().iter().for_each(|partition| clean(partition));
+                cleaned.all().iter().for_each(clean);
             })?,
         ];
         Ok(Self(Mutex::new(workers)))
