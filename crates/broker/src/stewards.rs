@@ -45,9 +45,8 @@ pub(crate) async fn follow(broker: Arc<Broker>, tenure: Arc<Mutex<Tenure>>, seen
     let mut settled = true;
     loop {
         let wait = if settled { Duration::MAX } else { AGAIN };
-        match tokio::time::timeout(wait, changes.next()).await {
-            Ok(None) => return,
-            Ok(Some(_)) | Err(_) => {}
+        if let Ok(None) = tokio::time::timeout(wait, changes.next()).await {
+            return;
         }
         let image = broker.cluster.image();
         settled = match reconcile(&broker.cluster, &broker.partitions).await {
