@@ -1,8 +1,8 @@
 //! What a broker checks of a batch before it takes a producer's word for it.
 //!
 //! One pure function, Kafka's `LogValidator` and its neighbours in one place. It knows a topic's
-//! rules as plain values, and neither Kafka's error codes (the broker maps them) nor producer state:
-//! whether a sequence number follows the last one is the log's to say.
+//! rules as plain values, and neither Kafka's error codes (the broker maps them) nor producer
+//! state: whether a sequence number follows the last one is the log's to say.
 
 use ottla_model::{Offset, Timestamp};
 

@@ -44,8 +44,9 @@ pub struct LogConfig {
     pub producer_expiration_ms: Duration,
     /// Producers remembered at once, ours; past it the ones longest silent are forgotten.
     pub producers_max: usize,
-    /// Bytes of memory that the key map of one compaction may take: `log.cleaner.dedupe.buffer.size`
-    /// of one cleaner. Keys that do not fit wait for the next pass.
+    /// Bytes of memory that the key map of one compaction may take:
+    /// `log.cleaner.dedupe.buffer.size` of one cleaner. Keys that do not fit wait for the next
+    /// pass.
     pub compaction_memory_bytes_max: usize,
     /// The most bytes that one batch may unpack to when compaction or a lookup by time reads it.
     pub batch_unpacked_bytes_max: usize,

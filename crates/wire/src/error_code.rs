@@ -188,7 +188,8 @@ error_codes! {
     StreamsTopologyFenced = 132, "STREAMS_TOPOLOGY_FENCED", final;
     ShareSessionLimitReached = 133, "SHARE_SESSION_LIMIT_REACHED", retriable;
     GroupDeletionFailed = 134, "GROUP_DELETION_FAILED", final;
-    StreamsTopologyDescriptionUpdateFailed = 135, "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED", final;
+    StreamsTopologyDescriptionUpdateFailed = 135, "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED",
+        final;
     ControllerIdNotRegistered = 136, "CONTROLLER_ID_NOT_REGISTERED", final;
 }
 

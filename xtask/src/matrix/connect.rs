@@ -1,5 +1,5 @@
-//! Two Kafka Connect workers in distributed mode: JoinGroup of the protocol type `connect`, compacted
-//! topics as their memory, tasks that move when a worker goes.
+//! Two Kafka Connect workers in distributed mode: JoinGroup of the protocol type `connect`,
+//! compacted topics as their memory, tasks that move when a worker goes.
 
 use super::clients::Client;
 use super::java::{classes, compile, jvm};

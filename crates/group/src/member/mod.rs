@@ -379,8 +379,9 @@ impl Member {
     }
 
     /// No heartbeat was answered for a session timeout, or no rebalance was joined for a rebalance
-    /// timeout: the coordinator may have given this member's partitions away (decision 27). What it owned is lost; the coordinator is, too.
-    /// Looked at before every other input, so that an answer that comes too late is too late.
+    /// timeout: the coordinator may have given this member's partitions away (decision 27). What it
+    /// owned is lost; the coordinator is, too. Looked at before every other input, so that an
+    /// answer that comes too late is too late.
     fn lapse_if_due(&mut self, now: Instant) {
         let is_due = self.lapse_at().is_some_and(|at| at <= now);
         if !is_due || probe::has(Fault::MemberIgnoresLapse) {

@@ -13,14 +13,16 @@ use ottla_model::{NodeId, TopicName};
 #[derive(Clone, PartialEq, Debug)]
 pub enum Output {
     /// Keep the member informed of these topics: answer now and at each change with
-    /// [`Member::handle_topics`](super::Member::handle_topics) and this round, which replaces earlier ones.
+    /// [`Member::handle_topics`](super::Member::handle_topics) and this round, which replaces
+    /// earlier ones.
     Watch {
         /// Which question.
         round: u64,
         /// The topics that matter to it, ascending.
         topics: Vec<TopicName>,
     },
-    /// Ask any broker for the group's coordinator; answer with [`Member::handle_coordinator`](super::Member::handle_coordinator).
+    /// Ask any broker for the group's coordinator; answer with
+    /// [`Member::handle_coordinator`](super::Member::handle_coordinator).
     Find {
         /// Which question.
         call: CallId,
@@ -63,6 +65,7 @@ pub enum Output {
     },
     /// Nothing the member could do helps: the application has to.
     Failed(GroupError),
-    /// The member has left, after [`Member::unsubscribe`](super::Member::unsubscribe) or [`Member::close`](super::Member::close).
+    /// The member has left, after [`Member::unsubscribe`](super::Member::unsubscribe) or
+    /// [`Member::close`](super::Member::close).
     Left,
 }

@@ -1,3 +1,5 @@
+//! Every codec on its own: round trips, foreign framings, bombs, damage.
+
 use proptest::prelude::*;
 
 use super::*;

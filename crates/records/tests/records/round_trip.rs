@@ -59,8 +59,8 @@ proptest! {
         prop_assert_eq!(old.last_offset(), new.last_offset());
         prop_assert_eq!(old.leader_epoch(), new.leader_epoch());
         prop_assert_eq!(old.last_sequence(), new.last_sequence());
-        let expected: Vec<_> =
-            read(&before).into_iter().zip(stays).filter_map(|(r, stays)| stays.then_some(r)).collect();
+        let pairs = read(&before).into_iter().zip(stays);
+        let expected: Vec<_> = pairs.filter_map(|(r, stays)| stays.then_some(r)).collect();
         if expected.is_empty() {
             prop_assert_eq!(new.max_timestamp(), old.max_timestamp());
         }

@@ -50,10 +50,10 @@ impl Reader {
         self.0.synced()
     }
 
-    /// Whole batches from the one that holds `from` on: at most `bytes_max` bytes, of one
-    /// segment, and only batches that lie wholly below `up_to`, which the caller sets to the high
-    /// watermark (never past the synced offset, unless what may be lost may be seen). With `min_one` the first batch is
-    /// returned even if it is larger than `bytes_max` (KIP-74).
+    /// Whole batches from the one that holds `from` on: at most `bytes_max` bytes, of one segment,
+    /// and only batches that lie wholly below `up_to`, which the caller sets to the high watermark
+    /// (never past the synced offset, unless what may be lost may be seen). With `min_one` the
+    /// first batch is returned even if it is larger than `bytes_max` (KIP-74).
     ///
     /// # Errors
     /// [`ReadError::OutOfRange`] if `from` is below the start or past the end of the log.

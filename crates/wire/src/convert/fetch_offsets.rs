@@ -275,8 +275,8 @@ fn request_group<'a>(
 pub type GroupReply = (Option<GroupId>, Result<Fetched, GroupError>);
 
 /// What the response tells, group by group; below version 8 it names none, and the one it is about
-/// is the one that was asked for. `name` finds the name of a topic by its id for version 10; a topic
-/// it does not find is left out.
+/// is the one that was asked for. `name` finds the name of a topic by its id for version 10; a
+/// topic it does not find is left out.
 ///
 /// # Errors
 /// If a code in it is no refusal of a coordinator; a refusal of single partitions is one of these.

@@ -1,3 +1,5 @@
+//! What the reader refuses, with the field and the place it names.
+
 use crate::generated::HeartbeatRequest;
 use crate::{DecodeErrorKind, Message};
 

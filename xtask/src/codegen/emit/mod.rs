@@ -187,7 +187,8 @@ fn definition(part: &Struct<'_>, response: &str) -> Result<String, String> {
     let copy = if part.top || !is_copy(part) { "" } else { ", Copy" };
     let _ = write!(
         out,
-        "\n/// {what}\n#[derive(Clone{copy}, Debug, PartialEq{default})]\npub struct {}{lifetime} {{",
+        "\n/// {what}\n#[derive(Clone{copy}, Debug, PartialEq{default})]\n\
+         pub struct {}{lifetime} {{",
         part.name
     );
     for field in part.fields {

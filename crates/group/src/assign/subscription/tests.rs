@@ -117,7 +117,9 @@ proptest! {
     /// Any prefix and any flipped byte is read or refused; neither panics.
     #[test]
     fn damaged_bytes_do_no_harm(
-        subscription in any_subscription(), cut in any::<prop::sample::Index>(), flip in any::<u8>(),
+        subscription in any_subscription(),
+        cut in any::<prop::sample::Index>(),
+        flip in any::<u8>(),
     ) {
         let mut bytes = subscription.encode(VERSION_MAX);
         let at = cut.index(bytes.len());
