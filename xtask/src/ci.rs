@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: what every commit must pass, and quickly.
 
 use crate::shell::{cargo, cargo_command, root, run as run_command};
-use crate::{Outcome, tidy};
+use crate::{Outcome, codegen, tidy};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,6 +9,7 @@ use std::process::Command;
 pub fn run(_arguments: &[String]) -> Outcome {
     cargo(&["fmt", "--all", "--check"])?;
     tidy::run(&[])?;
+    codegen::run(&["--check".into()])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
     docs()?;
     deny()

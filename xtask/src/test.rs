@@ -1,10 +1,69 @@
 //! `cargo xtask test`: everything, long parts scaled down with their size printed.
+//!
+//! `--full` runs the same steps at the sizes the project claims, and the fuzz targets.
 
-use crate::shell::cargo;
-use crate::{Outcome, ci};
+use crate::shell::{cargo, cargo_command, root, run as run_command};
+use crate::{Outcome, ci, kafka, matrix};
+use std::path::PathBuf;
+
+/// How much of the long parts is run.
+struct Size {
+    /// Seeds of the swarm.
+    seeds: &'static str,
+    /// Rounds of kill -9.
+    rounds: &'static str,
+    /// Records each client of the matrix produces with each codec.
+    records: &'static str,
+    /// Seconds each fuzz target runs; none where fuzzing is left out.
+    fuzz_seconds: Option<u32>,
+}
+
+const SCALED: Size = Size { seeds: "2000", rounds: "10", records: "2000", fuzz_seconds: None };
+const FULL: Size =
+    Size { seeds: "100000", rounds: "200", records: "20000", fuzz_seconds: Some(600) };
 
 /// Runs what CI runs: the checks, then every test.
-pub fn run(_arguments: &[String]) -> Outcome {
+pub fn run(arguments: &[String]) -> Outcome {
+    let size = match arguments {
+        [] => SCALED,
+        [flag] if flag == "--full" => FULL,
+        _ => return Err("usage: cargo xtask test [--full]".into()),
+    };
+    let Size { seeds, rounds, records, .. } = size;
+    println!("sizes: {seeds} swarm seeds, {rounds} kills, {records} records a codec and client");
     ci::run(&[])?;
-    cargo(&["test", "--workspace", "--quiet"])
+    cargo(&["test", "--workspace", "--quiet", "--exclude", "ottla-cli"])?;
+    cargo(&["build", "--release", "--quiet", "--bin", "ottla"])?;
+    scaled("OTTLA_SEEDS", seeds, &["--release", "-p", "ottla-group", "--test", "swarm"])?;
+    scaled("OTTLA_ROUNDS", rounds, &["--release", "-p", "ottla-cli"])?;
+    matrix::run(&["--records".into(), records.into()])?;
+    kafka::tools::run(&[])?;
+    size.fuzz_seconds.map_or(Ok(()), fuzz)
+}
+
+/// Some tests at a size; their summary is shown.
+fn scaled(variable: &str, size: &str, selection: &[&str]) -> Outcome {
+    let mut command = cargo_command(&["test", "--quiet"]);
+    command.args(selection).args(["--", "--nocapture"]).env(variable, size);
+    run_command(command)
+}
+
+/// Every fuzz target in turn. Needs a nightly toolchain and cargo-fuzz, as libFuzzer does.
+fn fuzz(seconds: u32) -> Outcome {
+    for target in fuzz_targets()? {
+        let mut command = cargo_command(&["+nightly", "fuzz", "run", &target, "--"]);
+        command.arg(format!("-max_total_time={seconds}"));
+        run_command(command)?;
+    }
+    Ok(())
+}
+
+fn fuzz_targets() -> Result<Vec<String>, String> {
+    let folder = root().join("fuzz/fuzz_targets");
+    let entries = std::fs::read_dir(&folder).map_err(|error| format!("fuzz: {error}"))?;
+    let files = entries.filter_map(|entry| Some(PathBuf::from(entry.ok()?.file_name())));
+    let mut names: Vec<String> =
+        files.filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect();
+    names.sort();
+    Ok(names)
 }
