@@ -99,7 +99,9 @@ impl Member {
         if self.offsets.has_commit_under_way() && now < revoking.deadline {
             return probe::hit(Mark::MemberCommitBeforeJoin);
         }
-        match revoking.then {
+        let then = revoking.then;
+        self.drop_commits_of_others();
+        match then {
             Then::Join => self.become_unjoined(self.reason, now),
             then => self.begin_leave(then, now),
         }

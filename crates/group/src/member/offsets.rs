@@ -212,14 +212,22 @@ impl Member {
 
     /// A new part took effect: commits that waited go on if their partitions are still in it.
     pub(super) fn resume_commits(&mut self) {
+        self.drop_commits_of_others();
+        for commit in &mut self.offsets.commits {
+            commit.is_parked = false;
+        }
+    }
+
+    /// Gives up commits of partitions that are not this member's (any more). Even if it gets them
+    /// back, another may have had them in between.
+    pub(super) fn drop_commits_of_others(&mut self) {
         let commits = core::mem::take(&mut self.offsets.commits);
         if commits.front().is_some_and(|first| !self.owns(&first.topics)) {
             // It may be the one under way: its answer must not be taken for the next one's.
             self.calls.forget(Kind::Commit);
         }
-        for mut commit in commits {
+        for commit in commits {
             if self.owns(&commit.topics) {
-                commit.is_parked = false;
                 self.offsets.commits.push_back(commit);
             } else {
                 self.refuse_commit(commit.id, CommitFailed::NotOwned);
