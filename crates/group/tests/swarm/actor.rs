@@ -60,6 +60,8 @@ pub struct Actor {
     pub topics: Vec<usize>,
     pub watch_round: u64,
     instance: Option<InstanceId>,
+    /// Whether another process with its instance id ran beside it.
+    has_had_twin: bool,
     timer_at: u64,
     /// Partitions it reads, and how far it got.
     pub positions: BTreeMap<usize, i64>,
@@ -89,6 +91,7 @@ impl Actor {
             topics: Vec::new(),
             watch_round: 0,
             instance: instance.map(|n| InstanceId::from(format!("i{n}"))),
+            has_had_twin: false,
             timer_at: u64::MAX,
             positions: BTreeMap::new(),
             revoking: Partitions::new(),
@@ -127,6 +130,7 @@ impl World {
         let config = self.member_config(slot);
         let now = self.instant();
         self.drop_process(slot);
+        self.note_twins(slot);
         let actor = &mut self.actors[slot];
         actor.topics.clone_from(&topics);
         let mut member = Member::new(config, seed);
@@ -136,6 +140,19 @@ impl World {
         self.trace.say(|| format!("--- {slot} starts"));
         self.after(self.plan_turn(), Event::AppTurn(slot, life));
         self.after_member(slot)
+    }
+
+    /// A process starts in `slot`: is there another of its instance id?
+    fn note_twins(&mut self, slot: usize) {
+        let Some(instance) = self.actors[slot].instance.clone() else { return };
+        let mut has_twin = false;
+        for other in &mut self.actors {
+            if other.instance.as_ref() == Some(&instance) && other.member.is_some() {
+                other.has_had_twin = true;
+                has_twin = true;
+            }
+        }
+        self.actors[slot].has_had_twin = has_twin;
     }
 
     fn plan_turn(&self) -> u64 {
@@ -169,6 +186,7 @@ impl World {
         actor.incarnation += 1;
         actor.member = None;
         actor.paused_until = 0;
+        actor.has_had_twin = false;
         actor.timer_at = u64::MAX;
         actor.positions.clear();
         actor.commits.clear();
@@ -204,6 +222,9 @@ impl World {
         let Some(member) = &mut actor.member else { return Ok(()) };
         member.handle_timeout(now);
         self.after_member(slot)?;
+        if self.actors[slot].has_had_twin {
+            return Ok(());
+        }
         self.checker.woke(life, is_excused(&self.actors, self.now))
     }
 
@@ -489,17 +510,11 @@ impl World {
     }
 }
 
-/// Who may have what another has: who sleeps; and who has a twin, a process with its instance id
-/// (KIP-345), for a process takes another's place at once, and that one hears of it with its next
-/// request. Whoever starts two such processes has asked for it.
+/// Who may have what another has: who sleeps; and who has had a twin, a process with its instance
+/// id (KIP-345), for a process takes another's place at once, and that one hears of it with its
+/// next request. Whoever starts two such processes has asked for it.
 fn is_excused(actors: &[Actor], now: u64) -> impl Fn(Life) -> bool {
-    let runs = |actor: &&Actor| actor.member.is_some();
-    move |life| {
-        let other = &actors[life.slot];
-        let twins = actors.iter().filter(runs).filter(|actor| actor.instance == other.instance);
-        let has_twin = other.instance.is_some() && twins.count() > 1;
-        other.paused_until > now || has_twin
-    }
+    move |life| actors[life.slot].paused_until > now || actors[life.slot].has_had_twin
 }
 
 /// Offsets as a member commits them, with the commit's number beside each.

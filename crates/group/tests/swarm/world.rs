@@ -16,6 +16,8 @@ pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1000 * MS;
 /// At least so many events in every seed.
 pub const EVENTS_MIN: u64 = 500;
+/// Nobody has so much to do.
+const EVENTS_MAX: u64 = 100_000;
 /// How long a storm blows, at least.
 const STORM: u64 = 25 * SECOND;
 /// How soon after a storm everything must be in order.
@@ -127,6 +129,9 @@ impl World {
             let Reverse((at, _, event)) = self.queue.pop().ok_or("nothing happens any more")?;
             self.now = self.now.max(at);
             self.events += 1;
+            if self.events > EVENTS_MAX {
+                return Err("time stands still".into());
+            }
             self.trace.note(&[at, kind(event)]);
             self.handle(event)?;
         }
