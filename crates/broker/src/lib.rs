@@ -11,6 +11,7 @@ pub mod config;
 mod entropy;
 mod fetching;
 mod http;
+mod identity;
 mod metrics;
 mod net;
 mod partitions;
@@ -18,5 +19,6 @@ mod server;
 mod shards;
 mod stewards;
 
+pub use identity::IdentityError;
 pub use net::Listener;
 pub use server::{Server, StartError};

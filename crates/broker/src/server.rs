@@ -9,6 +9,7 @@ use crate::clock;
 use crate::config::{Config, ConfigError, HostPort, ListenerSpec};
 use crate::entropy;
 use crate::http;
+use crate::identity::{self, IdentityError};
 use crate::net::listener::{bind, serve};
 use crate::net::{Listener, Shutdown};
 use crate::partitions::{Partitions, Syncer, Upkeep};
@@ -49,6 +50,9 @@ pub enum StartError {
     /// The data directory is another broker's or cannot be used.
     #[error(transparent)]
     Data(#[from] LockError),
+    /// The data directory is another broker's, or cannot be written.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// The metadata in the data directory cannot be used.
     #[error("the metadata cannot be used: {0}")]
     Metadata(String),
@@ -85,6 +89,8 @@ impl Server {
         let lock = DirLock::acquire(Path::new(&config.log_dirs))?;
         let mut stewards = JoinSet::new();
         let (cluster, driver) = open_cluster(lock, &config).await?;
+        let image = cluster.image();
+        identity::check(Path::new(&config.log_dirs), image.cluster_id(), image.node())?;
         stewards.spawn(stewards::drive(driver));
         let mut sockets = Vec::new();
         for spec in specs {

@@ -7,9 +7,10 @@ use ottla_model::Timestamp;
 use ottla_records::{Batches, Builder, Compression, NewRecord};
 use ottla_wire::generated::create_topics_request::CreatableTopic;
 use ottla_wire::generated::fetch_response::PartitionData;
-use ottla_wire::generated::{CreateTopicsRequest, CreateTopicsResponse};
+use ottla_wire::generated::produce_request::{PartitionProduceData, TopicProduceData};
+use ottla_wire::generated::{CreateTopicsRequest, CreateTopicsResponse, ProduceRequest};
 use ottla_wire::header::decode_response;
-use ottla_wire::{ApiKey, Message, Output, Reader, Request, frame};
+use ottla_wire::{ApiKey, Message, Output, Reader, Records, Request, frame};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -70,6 +71,16 @@ impl TestBroker {
         started.map(|_| ()).map_err(|error| error.to_string())
     }
 
+    /// Starts a stopped broker with more settings; why it could not.
+    pub(crate) fn refusal(&mut self, more: &[(&str, &str)]) -> Result<(), String> {
+        let before = self.settings.clone();
+        let more = more.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        self.settings.extend(more);
+        let outcome = self.rival();
+        self.settings = before;
+        outcome
+    }
+
     fn config(&self) -> Config {
         let mut config = Config::default();
         let mut set = |name: &str, value: &str| {
@@ -93,6 +104,11 @@ impl TestBroker {
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         let server = self.server.as_ref().expect("running");
         server.listeners().map(|listener| listener.bound).collect()
+    }
+
+    /// Where it serves HTTP.
+    pub(crate) fn http_address(&self) -> SocketAddr {
+        self.server.as_ref().and_then(Server::http_address).expect("running, with HTTP")
     }
 
     /// Fetches that wait for records now.
@@ -257,6 +273,20 @@ pub(crate) fn batch(values: &[&str]) -> Vec<u8> {
         builder.append(&record).expect("room");
     }
     builder.build().expect("a batch")
+}
+
+/// A request that produces one partition's batch.
+pub(crate) fn produce<'a>(
+    topic: &'a str,
+    partition: i32,
+    acks: i16,
+    bytes: &'a [u8],
+) -> ProduceRequest<'a> {
+    let records = Some(Records::Borrowed(bytes));
+    let partition_data = vec![PartitionProduceData { index: partition, records }];
+    let data = TopicProduceData { name: topic, partition_data, ..Default::default() };
+    let topic_data = vec![data];
+    ProduceRequest { transactional_id: None, acks, timeout_ms: 10_000, topic_data }
 }
 
 /// The values of the records a fetch found.

@@ -5,6 +5,7 @@ mod admin;
 mod connections;
 mod groups;
 mod harness;
+mod http;
 mod records;
 mod settings;
 mod topics;

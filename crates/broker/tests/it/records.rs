@@ -1,10 +1,9 @@
 //! Produce, Fetch and ListOffsets against a real broker.
 
-use crate::harness::{Client, TestBroker, batch, create_topic, records_of};
+use crate::harness::{Client, TestBroker, batch, create_topic, produce, records_of};
 use ottla_wire::generated::fetch_request::{FetchPartition, FetchTopic};
 use ottla_wire::generated::fetch_response::PartitionData;
 use ottla_wire::generated::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
-use ottla_wire::generated::produce_request::{PartitionProduceData, TopicProduceData};
 use ottla_wire::generated::{
     FetchRequest, FetchResponse, InitProducerIdRequest, InitProducerIdResponse, ListOffsetsRequest,
     ListOffsetsResponse, ProduceRequest, ProduceResponse,
@@ -14,13 +13,6 @@ use std::time::{Duration, Instant};
 
 const PRODUCE: i16 = 9;
 const FETCH: i16 = 12;
-
-fn produce<'a>(topic: &'a str, partition: i32, acks: i16, bytes: &'a [u8]) -> ProduceRequest<'a> {
-    let records = Some(Records::Borrowed(bytes));
-    let partition_data = vec![PartitionProduceData { index: partition, records }];
-    let data = TopicProduceData { name: topic, partition_data, ..Default::default() };
-    ProduceRequest { acks, timeout_ms: 10_000, topic_data: vec![data], ..Default::default() }
-}
 
 /// Produces and returns the code and the base offset.
 fn produced(client: &mut Client, request: &ProduceRequest<'_>) -> (ErrorCode, i64) {
