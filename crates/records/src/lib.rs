@@ -11,6 +11,7 @@ mod compression;
 mod control;
 mod edit;
 mod header;
+mod recode;
 mod record;
 mod validate;
 mod varint;
@@ -21,6 +22,7 @@ pub use builder::{BuildError, Builder, NewRecord};
 pub use control::ControlRecord;
 pub use edit::{BatchMut, BatchesMut};
 pub use header::{HEADER_LEN, Header, LOG_OVERHEAD, MAGIC};
+pub use recode::{RecodeError, recode};
 pub use record::{Headers, Iter, Record, RecordHeader, Records, RecordsError};
 pub use validate::{
     InvalidBatch, ProduceError, ProduceRules, Produced, RECORD_FAULTS_MAX, RecordFault,

@@ -14,9 +14,9 @@ use super::error_map::{append_error, produce_error};
 use super::lookup::{self, TopicRef};
 use super::{Answer, Context};
 use crate::broker::Broker;
-use crate::partitions::{HostedTopic, Partition, Passes, produce_rules};
+use crate::partitions::{HostedTopic, Partition, Passes, codec, produce_rules};
 use ottla_model::{Now, Offset, PartitionId, TopicId, TopicName};
-use ottla_records::{ProduceError, TimestampType, validate_produced};
+use ottla_records::{ProduceError, ProduceRules, TimestampType, validate_produced};
 use ottla_storage::Origin;
 use ottla_wire::generated::produce_request::TopicProduceData;
 use ottla_wire::generated::produce_response::{
@@ -162,6 +162,8 @@ fn append(
     let rules = produce_rules(&topic.settings, now.wall, version >= 7);
     let produced = validate_produced(bytes, &rules, &mut Vec::new())
         .map_err(|error| (produce_error(&error), error.to_string(), faults(&error)))?;
+    let packed = packed(topic, bytes, &rules)?;
+    let bytes = packed.as_deref().unwrap_or(bytes);
     let max = produced.max_timestamp;
     let stamped = rules.timestamp_type == TimestampType::LogAppend;
     let (appended, passes) = partition
@@ -173,6 +175,26 @@ fn append(
         .map_err(|error| (append_error(&error), error.to_string(), Vec::new()))?;
     let time = appended.log_append_time.map_or(-1, |time| time.0);
     Ok((appended.first, time, passes))
+}
+
+/// The batches as `compression.type` wants them, where that is not how they came.
+fn packed(
+    topic: &HostedTopic,
+    bytes: &[u8],
+    rules: &ProduceRules,
+) -> Result<Option<Vec<u8>>, Refused> {
+    let Some(codec) = codec(&topic.settings) else { return Ok(None) };
+    let packed = ottla_records::recode(bytes, codec, rules.unpacked_bytes_max);
+    let packed =
+        packed.map_err(|error| (ErrorCode::CorruptMessage, error.to_string(), Vec::new()))?;
+    match packed {
+        Some(packed) if packed.len() > rules.batch_bytes_max => {
+            let length = packed.len();
+            let message = format!("the batch takes {length} bytes as this topic packs it");
+            Err((ErrorCode::MessageTooLarge, message, Vec::new()))
+        }
+        packed => Ok(packed),
+    }
 }
 
 fn faults(error: &ProduceError) -> Vec<(i32, String)> {

@@ -134,6 +134,7 @@ fn result(told: &Told) -> CreatableTopicResult<'_> {
         Ok((topic, settings)) => CreatableTopicResult {
             name: &told.name,
             topic_id: topic.id.into(),
+            error_message: None,
             num_partitions: topic.partitions,
             replication_factor: topic.replication_factor,
             configs: Some(settings.iter().map(config).collect()),
@@ -143,7 +144,7 @@ fn result(told: &Told) -> CreatableTopicResult<'_> {
             name: &told.name,
             error_code: refused.code.number(),
             error_message: Some(&refused.message),
-            configs: None,
+            configs: Some(Vec::new()),
             ..Default::default()
         },
     }

@@ -10,5 +10,5 @@ use ottla_wire::generated::{
 
 /// Answers that nothing moves.
 pub(super) fn handle(cx: &mut Context<'_>, _: ListPartitionReassignmentsRequest<'_>) -> Answer {
-    cx.reply(&ListPartitionReassignmentsResponse::default())
+    cx.reply(&ListPartitionReassignmentsResponse { error_message: None, ..Default::default() })
 }

@@ -11,7 +11,7 @@ mod upkeep;
 mod watermark;
 
 pub(crate) use partition::Partition;
-pub(crate) use settings::{UNPACKED_BYTES_MAX, produce_rules};
+pub(crate) use settings::{UNPACKED_BYTES_MAX, codec, produce_rules};
 pub(crate) use syncer::{SyncQueue, Syncer};
 pub(crate) use upkeep::Upkeep;
 pub(crate) use watermark::Passes;

@@ -1,7 +1,7 @@
 //! From a topic's settings to its logs' and to the rules a producer's batches must keep.
 
 use crate::config::{self, Config};
-use ottla_cluster::config::{TimestampType, TopicSettings};
+use ottla_cluster::config::{CompressionType, TimestampType, TopicSettings};
 use ottla_model::Timestamp;
 use ottla_records as records;
 use ottla_records::ProduceRules;
@@ -56,6 +56,17 @@ pub(crate) fn produce_rules(
         zstd_allowed,
         transactional_allowed: false,
     }
+}
+
+/// What the topic's batches are packed with when they are stored; `None` for as they come.
+pub(crate) fn codec(topic: &TopicSettings) -> Option<records::Compression> {
+    topic.compression.map(|compression| match compression {
+        CompressionType::Uncompressed => records::Compression::None,
+        CompressionType::Gzip => records::Compression::Gzip,
+        CompressionType::Snappy => records::Compression::Snappy,
+        CompressionType::Lz4 => records::Compression::Lz4,
+        CompressionType::Zstd => records::Compression::Zstd,
+    })
 }
 
 fn timestamp_type(topic: &TopicSettings) -> records::TimestampType {

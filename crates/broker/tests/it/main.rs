@@ -3,6 +3,7 @@
 
 mod admin;
 mod connections;
+mod effects;
 mod groups;
 mod harness;
 mod http;

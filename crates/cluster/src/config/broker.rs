@@ -46,6 +46,13 @@ pub(crate) static SETTINGS: &[Setting] = &[
         Check::Any,
         "Whether a topic that a client asks for is created.",
     ),
+    of_topics(
+        "compression.type",
+        Text,
+        Some("producer"),
+        Check::OneOf(&["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"]),
+        "The default of topics' compression.type.",
+    ),
     fixed(
         "default.replication.factor",
         Int,

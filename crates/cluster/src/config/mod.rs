@@ -12,7 +12,7 @@ pub mod topic;
 
 pub use resolve::{Layers, Resolved, Source, Synonym};
 pub use setting::{Check, Kind, Scope, Setting};
-pub use topic::{CleanupPolicy, TimestampType, TopicSettings};
+pub use topic::{CleanupPolicy, CompressionType, TimestampType, TopicSettings};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

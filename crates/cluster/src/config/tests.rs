@@ -15,6 +15,11 @@ fn values_are_refused_in_kafkas_words() {
         ("retention.ms", "99999999999999999999", "Not a number of type LONG"),
         ("cleanup.policy", "foo", "String must be one of: compact, delete"),
         ("min.cleanable.dirty.ratio", "x", "Not a number of type DOUBLE"),
+        (
+            "compression.type",
+            "foo",
+            "String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer",
+        ),
         ("message.timestamp.type", "x", "String must be one of: CreateTime, LogAppendTime"),
         ("preallocate", "maybe", "Expected value to be either true or false"),
         ("min.compaction.lag.ms", "-1", "Value must be at least 0"),
@@ -88,10 +93,12 @@ fn typed_settings_are_what_the_texts_say() {
         ("min.cleanable.dirty.ratio", "0.25"),
         ("message.timestamp.type", "LogAppendTime"),
         ("max.message.bytes", "77"),
+        ("compression.type", "zstd"),
     ]);
     let settings = check_topic(&given, &Layers::default()).unwrap();
     assert_eq!(settings.cleanup_policy, CleanupPolicy { delete: true, compact: true });
     assert_eq!((settings.retention, settings.retention_bytes), (None, Some(1000)));
+    assert_eq!(settings.compression, Some(CompressionType::Zstd));
     assert_eq!(settings.segment_bytes, 2_097_152);
     assert_eq!(settings.segment_age_max.as_secs(), 3);
     assert_eq!(settings.min_cleanable_dirty_ratio.to_bits(), 0.25_f64.to_bits());

@@ -38,6 +38,8 @@ pub struct TopicSettings {
     pub max_compaction_lag: Duration,
     /// `max.message.bytes`: the largest batch accepted, as it arrives.
     pub max_message_bytes: u32,
+    /// `compression.type`; `None` keeps each batch as its producer packed it.
+    pub compression: Option<CompressionType>,
     /// `message.timestamp.type`.
     pub timestamp_type: TimestampType,
     /// `message.timestamp.before.max.ms`.
@@ -53,6 +55,21 @@ pub struct CleanupPolicy {
     pub delete: bool,
     /// Of each key the last record stays.
     pub compact: bool,
+}
+
+/// What batches are packed with when they are stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CompressionType {
+    /// Nothing.
+    Uncompressed,
+    /// gzip.
+    Gzip,
+    /// Snappy.
+    Snappy,
+    /// LZ4.
+    Lz4,
+    /// Zstandard.
+    Zstd,
 }
 
 /// Who stamps a record.
@@ -82,6 +99,7 @@ impl TopicSettings {
             min_compaction_lag: get("min.compaction.lag.ms").span(),
             max_compaction_lag: get("max.compaction.lag.ms").span(),
             max_message_bytes: get("max.message.bytes").size(),
+            compression: get("compression.type").compression(),
             timestamp_type: get("message.timestamp.type").timestamp_type(),
             timestamp_before_max: get("message.timestamp.before.max.ms").span(),
             timestamp_after_max: get("message.timestamp.after.max.ms").span(),
@@ -145,6 +163,18 @@ impl Typed {
         CleanupPolicy { delete: has("delete"), compact: has("compact") }
     }
 
+    fn compression(self) -> Option<CompressionType> {
+        let Some(Value::Text(name)) = self.0 else { return None };
+        Some(match &*name {
+            "uncompressed" => CompressionType::Uncompressed,
+            "gzip" => CompressionType::Gzip,
+            "snappy" => CompressionType::Snappy,
+            "lz4" => CompressionType::Lz4,
+            "zstd" => CompressionType::Zstd,
+            _ => return None,
+        })
+    }
+
     fn timestamp_type(self) -> TimestampType {
         match self.0 {
             Some(Value::Text(text)) if text == "LogAppendTime" => TimestampType::LogAppendTime,
@@ -183,7 +213,7 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "compression.type",
         Text,
         "producer",
-        Check::Only("producer", "batches are kept as their producer compressed them"),
+        Check::OneOf(&["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"]),
         &[("compression.type", 1)],
         "The codec batches are stored in; 'producer' keeps each as it came.",
     ),
