@@ -31,6 +31,8 @@ names! {
         MemberCommitBeforeJoin,
         /// A commit was sent again because its first outcome is unknown.
         MemberCommitRetried,
+        /// A commit was given up while it was under way, and its connection with it.
+        MemberCommitAbandoned,
         /// A member was fenced by another of its instance id.
         MemberFenced,
         /// A member heard that its generation is over.

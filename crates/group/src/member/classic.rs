@@ -100,7 +100,7 @@ impl Member {
             return probe::hit(Mark::MemberCommitBeforeJoin);
         }
         let then = revoking.then;
-        self.drop_commits_of_others();
+        self.drop_commits_of_others(now);
         match then {
             Then::Join => self.become_unjoined(self.reason, now),
             then => self.begin_leave(then, now),
@@ -150,7 +150,7 @@ impl Member {
         self.backoff.reset();
         let known = Assignor::named(&joined.protocol);
         let Some(assignor) = known.filter(|known| self.config.assignors.contains(known)) else {
-            return self.fail(GroupError::InconsistentGroupProtocol);
+            return self.fail(GroupError::InconsistentGroupProtocol, now);
         };
         self.id = joined.member;
         self.generation = Some(joined.generation);
@@ -241,7 +241,7 @@ impl Member {
         }
         self.last_assigned = self.generation.map(|generation| (assigned, generation));
         self.outputs.push_back(Output::Assigned(added));
-        self.resume_commits();
+        self.resume_commits(now);
         // What was lost since the join is kept from others like what is given up only now.
         let waits = !round.claimed.minus(&self.owned).is_empty();
         self.phase = Phase::Stable(round);
@@ -339,14 +339,14 @@ impl Member {
                 self.id = MemberId::from("");
                 self.lose_membership("the coordinator does not know this member", now);
             }
-            Verdict::Fail => self.fail(error),
+            Verdict::Fail => self.fail(error, now),
         }
     }
 
     /// The group went on without this member: others may own what it had.
     pub(super) fn lose_membership(&mut self, reason: &'static str, now: Instant) {
         self.generation = None;
-        self.lose_ownership();
+        self.lose_ownership(now);
         match &mut self.phase {
             Phase::Revoking(revoking) if revoking.then != Then::Join => {
                 revoking.partitions = Partitions::new();
@@ -417,7 +417,7 @@ impl Member {
         self.forget_membership_calls();
         self.id = MemberId::from("");
         self.generation = None;
-        self.drop_commits();
+        self.drop_commits(now);
         self.outputs.push_back(Output::Left);
         self.phase = if then == Then::Closed { Phase::Closed } else { Phase::Idle };
         if then == Then::Idle && !self.topics.is_empty() {

@@ -410,8 +410,8 @@ impl Member {
     }
 
     /// Everything the application owns is gone.
-    fn lose_ownership(&mut self) {
-        self.drop_commits();
+    fn lose_ownership(&mut self, now: Instant) {
+        self.drop_commits(now);
         let lost = core::mem::take(&mut self.owned);
         if !lost.is_empty() {
             self.outputs.push_back(Output::Lost(lost));
@@ -419,11 +419,11 @@ impl Member {
     }
 
     /// Ends the membership with an error nothing can be done about.
-    fn fail(&mut self, error: GroupError) {
+    fn fail(&mut self, error: GroupError, now: Instant) {
         if error == GroupError::FencedInstanceId {
             probe::hit(Mark::MemberFenced);
         }
-        self.lose_ownership();
+        self.lose_ownership(now);
         self.forget_membership_calls();
         self.phase = Phase::Failed;
         self.outputs.push_back(Output::Failed(error));

@@ -174,7 +174,7 @@ impl Member {
             Verdict::Fail | Verdict::AdoptId => {
                 self.end_commit(Err(CommitFailed::Refused(error)));
                 if error == GroupError::FencedInstanceId {
-                    self.fail(error);
+                    self.fail(error, now);
                 }
             }
         }
@@ -211,8 +211,8 @@ impl Member {
     }
 
     /// A new part took effect: commits that waited go on if their partitions are still in it.
-    pub(super) fn resume_commits(&mut self) {
-        self.drop_commits_of_others();
+    pub(super) fn resume_commits(&mut self, now: Instant) {
+        self.drop_commits_of_others(now);
         for commit in &mut self.offsets.commits {
             commit.is_parked = false;
         }
@@ -220,11 +220,10 @@ impl Member {
 
     /// Gives up commits of partitions that are not this member's (any more). Even if it gets them
     /// back, another may have had them in between.
-    pub(super) fn drop_commits_of_others(&mut self) {
+    pub(super) fn drop_commits_of_others(&mut self, now: Instant) {
         let commits = core::mem::take(&mut self.offsets.commits);
         if commits.front().is_some_and(|first| !self.owns(&first.topics)) {
-            // It may be the one under way: its answer must not be taken for the next one's.
-            self.calls.forget(Kind::Commit);
+            self.abandon_commit(now);
         }
         for commit in commits {
             if self.owns(&commit.topics) {
@@ -236,10 +235,19 @@ impl Member {
     }
 
     /// Ownership is over: so is every commit under it.
-    pub(super) fn drop_commits(&mut self) {
-        self.calls.forget(Kind::Commit);
+    pub(super) fn drop_commits(&mut self, now: Instant) {
+        self.abandon_commit(now);
         for commit in core::mem::take(&mut self.offsets.commits) {
             self.refuse_commit(commit.id, CommitFailed::NotOwned);
+        }
+    }
+
+    /// A commit that is under way must not arrive after the next one, which may take the other
+    /// lane: its connection goes with it.
+    fn abandon_commit(&mut self, now: Instant) {
+        if self.calls.has(Kind::Commit) {
+            probe::hit(Mark::MemberCommitAbandoned);
+            self.drop_connections(now);
         }
     }
 
