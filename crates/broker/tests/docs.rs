@@ -2,7 +2,9 @@
 //! `OTTLA_REWRITE=1 cargo test -p ottla-broker --test docs` writes them anew.
 
 use ottla_broker::config::{Config, SETTINGS, Setting};
+use ottla_cluster::config::{self, Registry};
 use ottla_wire::{APIS, Api, Versions};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -69,7 +71,38 @@ fn configuration() -> String {
     for setting in SETTINGS {
         page += &section(setting, &defaults);
     }
+    let registry = Registry::new(&[], &[], BTreeMap::new()).expect("nothing to refuse");
+    page += "## Defaults of topics\n\nAlso changed while brokers run, for one or for all, unless \
+             marked *fixed*.\n\n";
+    page += &table(registry.broker_settings());
+    page += "\n## Topics\n\nSet when a topic is created or changed. Any other setting of Kafka's \
+             is refused by name.\n\n";
+    page += &table(registry.topic_settings());
     page
+}
+
+fn table(settings: impl Iterator<Item = &'static config::Setting>) -> String {
+    let mut table = String::from("| name | type | default | |\n|---|---|---|---|\n");
+    for setting in settings {
+        let (name, default) = (setting.name, setting.default.unwrap_or("none"));
+        let kind = format!("{:?}", setting.kind).to_lowercase();
+        let fixed = if setting.scope == config::Scope::ReadOnly { ", fixed" } else { "" };
+        let bounds = bounds(setting.check);
+        let _ =
+            writeln!(table, "| `{name}` | {kind}{fixed}{bounds} | `{default}` | {} |", setting.doc);
+    }
+    table
+}
+
+fn bounds(check: config::Check) -> String {
+    match check {
+        config::Check::Any => String::new(),
+        config::Check::AtLeast(least) => format!(", at least {least}"),
+        config::Check::Between(least, most) => format!(", {least} to {most}"),
+        config::Check::Ratio => ", 0 to 1".into(),
+        config::Check::OneOf(known) => format!(": {}", known.join(", ")),
+        config::Check::Only(only, why) => format!(", {only} alone: {why}"),
+    }
 }
 
 fn section(setting: &Setting, defaults: &Config) -> String {
