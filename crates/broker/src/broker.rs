@@ -10,6 +10,7 @@ use crate::shards::Shards;
 use ottla_cluster::Cluster;
 use ottla_model::NodeId;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The broker's shared state. It holds no socket and no task; those hold it.
 pub(crate) struct Broker {
@@ -37,6 +38,8 @@ pub(crate) struct Broker {
     pub(crate) fetches: fetching::Waiting,
     /// Tells when the broker shuts down.
     pub(crate) lifeline: Lifeline,
+    /// The cluster is lost to this broker, which must be started anew.
+    pub(crate) detached: AtomicBool,
     complaints: Complaints,
 }
 
@@ -79,6 +82,7 @@ impl Broker {
             ),
             fetches: fetching::Waiting::default(),
             lifeline,
+            detached: AtomicBool::new(false),
             complaints: Complaints::default(),
             config,
         }

@@ -9,6 +9,7 @@ use ottla_cluster::lease::Tenure;
 use ottla_cluster::names::OFFSETS_TOPIC;
 use ottla_cluster::{ChangeError, Cluster, Driver};
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -46,6 +47,7 @@ pub(crate) async fn follow(broker: Arc<Broker>, tenure: Arc<Mutex<Tenure>>, seen
     loop {
         let wait = if settled { Duration::MAX } else { AGAIN };
         if let Ok(None) = tokio::time::timeout(wait, changes.next()).await {
+            broker.detached.store(true, Ordering::Release);
             return;
         }
         let image = broker.cluster.image();

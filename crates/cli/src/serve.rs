@@ -6,6 +6,7 @@
 use clap::Args;
 use ottla_broker::config::{Config, ConfigError, Source};
 use ottla_broker::{Server, StartError};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ pub(super) fn run(arguments: Arguments) -> ExitCode {
         Err(problem) => return fail(2, &problem),
     };
     start_log();
+    raise_open_files();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(3, &format!("cannot start threads: {error}")),
@@ -138,6 +140,14 @@ fn greeting(server: &Server) -> String {
     }
     text += "  stop it    ctrl-c";
     text
+}
+
+/// Each log keeps files open. Systems give processes few by default and many on request.
+fn raise_open_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where it is refused, opening too many files will say so.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 fn start_log() {

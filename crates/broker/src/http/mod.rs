@@ -18,6 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use snapshot::Snapshot;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -74,6 +75,9 @@ async fn answer(broker: &Broker, request: &Request<Incoming>) -> Response<Full<B
             let kind = HeaderValue::from_static(OPEN_METRICS);
             response.headers_mut().insert(CONTENT_TYPE, kind);
             response
+        }
+        "/healthz" if broker.detached.load(Ordering::Acquire) => {
+            text(StatusCode::SERVICE_UNAVAILABLE, "the metadata store is lost: restart\n".into())
         }
         "/healthz" => text(StatusCode::OK, "ok\n".into()),
         "/readyz" => match unready(broker) {

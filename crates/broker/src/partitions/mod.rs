@@ -38,6 +38,8 @@ pub(crate) struct Partitions {
     syncs: SyncQueue,
     hosted: ArcSwap<Hosted>,
     folders: Mutex<Folders>,
+    /// Folders of deleted logs, renamed, to be removed.
+    doomed: Mutex<Vec<PathBuf>>,
     applied: watch::Sender<Revision>,
 }
 
@@ -71,6 +73,7 @@ impl Partitions {
             syncs,
             hosted: ArcSwap::default(),
             folders: Mutex::default(),
+            doomed: Mutex::default(),
             applied: watch::Sender::new(Revision::NONE),
             config,
         }

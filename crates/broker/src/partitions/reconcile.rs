@@ -13,7 +13,7 @@ use ottla_model::{LeaderEpoch, PartitionId, TopicId, TopicPartition};
 use ottla_storage::{Log, OpenError, read_topic_id};
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -52,7 +52,7 @@ impl Partitions {
             .map(|(folder, id)| Found { folder: folder.clone(), topic_id: *id })
             .collect();
         let mut aftermath = Aftermath::default();
-        let mut to_open = Vec::new();
+        let (mut to_open, mut to_clear) = (Vec::new(), Vec::new());
         let mut hosted = Hosted::clone(&self.hosted.load());
         self.drop_gone(image, &mut hosted);
         for action in logs::plan(image, self.node, &found) {
@@ -61,13 +61,16 @@ impl Partitions {
                     known.insert(logs::folder_name(&at), Some(topic_id));
                     to_open.push((at, topic_id));
                 }
-                action => self.clear(action, known),
+                action => to_clear.push(action),
             }
         }
+        let all_cleared = self.clear(to_clear, known);
         aftermath.offline = !self.open_missing(image, &mut hosted, to_open);
         self.refresh(image, &mut hosted, &mut aftermath);
         self.hosted.store(Arc::new(hosted));
-        aftermath.cleared = image.deleted().map(|(id, _)| id).collect();
+        if all_cleared {
+            aftermath.cleared = image.deleted().map(|(id, _)| id).collect();
+        }
         self.applied.send_replace(image.revision());
         Ok(aftermath)
     }
@@ -98,45 +101,70 @@ impl Partitions {
         self.hosted.store(Arc::new(hosted.clone()));
     }
 
-    fn clear(&self, action: Action, known: &mut BTreeMap<String, Option<TopicId>>) {
-        let unique = crate::entropy::bits();
-        let outcome = match &action {
-            Action::Delete { folder } => self.rename(folder, unique, logs::deletion_name, known),
-            Action::Remove { folder } => {
-                known.remove(folder);
-                std::fs::remove_dir_all(self.dir.join(folder))
+    /// Takes folders out of the way, durably. False if one of them is still where it was.
+    fn clear(&self, actions: Vec<Action>, known: &mut BTreeMap<String, Option<TopicId>>) -> bool {
+        let mut renamed = 0;
+        let mut outcome = Ok(());
+        for action in actions {
+            let cleared = match &action {
+                Action::Delete { folder } => self.rename(folder, logs::deletion_name, known),
+                Action::SetAside { folder, why } => {
+                    tracing::warn!(%folder, %why, "a folder is not part of the cluster: set aside");
+                    self.rename(folder, logs::stray_name, known)
+                }
+                Action::Remove { folder } => {
+                    known.remove(folder);
+                    self.doom(self.dir.join(folder));
+                    continue;
+                }
+                Action::Open { .. } | Action::Create { .. } => continue,
+            };
+            match cleared {
+                Ok(()) => renamed += 1,
+                Err(error) => {
+                    tracing::error!(?action, %error, "cannot clear a folder away");
+                    outcome = Err(error);
+                }
             }
-            Action::SetAside { folder, why } => {
-                tracing::warn!(%folder, %why, "set a folder aside that is not part of the cluster");
-                self.rename(folder, unique, logs::stray_name, known)
-            }
-            Action::Open { .. } | Action::Create { .. } => Ok(()),
-        };
-        match (outcome, action) {
-            (Err(error), action) => tracing::error!(?action, %error, "cannot clear a folder away"),
-            (Ok(()), Action::Delete { folder }) => tracing::info!(%folder, "removed a deleted log"),
-            (Ok(()), _) => {}
         }
+        if renamed > 0 {
+            tracing::info!(folders = renamed, "took folders out of the way");
+            outcome = outcome.and(self.fs.sync_dir(&self.dir));
+        }
+        outcome.is_ok()
     }
 
     fn rename(
         &self,
         folder: &str,
-        unique: [u8; 16],
         name: fn(&TopicPartition, [u8; 16]) -> String,
         known: &mut BTreeMap<String, Option<TopicId>>,
     ) -> io::Result<()> {
         let logs::Name::Partition(at) = logs::parse(folder) else { return Ok(()) };
-        let to = name(&at, unique);
+        let to = name(&at, crate::entropy::bits());
         let path = self.dir.join(&to);
         std::fs::rename(self.dir.join(folder), &path)?;
-        self.fs.sync_dir(&self.dir)?;
         known.remove(folder);
         if logs::parse(&to) == logs::Name::Deletion {
-            // Not durable yet, and need not be: the next start removes what is left.
-            std::fs::remove_dir_all(path)?;
+            self.doom(path);
         }
         Ok(())
+    }
+
+    /// Has a folder removed in a while. If the broker stops before, its next start does it.
+    fn doom(&self, path: PathBuf) {
+        self.doomed.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+    }
+
+    /// Removes the folders of deleted logs. Blocks on the disk.
+    pub(super) fn remove_doomed(&self) {
+        let doomed =
+            std::mem::take(&mut *self.doomed.lock().unwrap_or_else(PoisonError::into_inner));
+        for path in doomed {
+            if let Err(error) = std::fs::remove_dir_all(&path) {
+                tracing::warn!(path = %path.display(), %error, "cannot remove a deleted log");
+            }
+        }
     }
 
     /// Opens, several at a time, the logs that are not open. False if one could not be.

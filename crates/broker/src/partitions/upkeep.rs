@@ -99,6 +99,7 @@ impl Rounds {
             }
             remove(&partition, now);
         }
+        self.partitions.remove_doomed();
         if due {
             self.retained = now;
         }

@@ -8,7 +8,7 @@ use ottla_wire::generated::{
     FetchRequest, FetchResponse, InitProducerIdRequest, InitProducerIdResponse, ListOffsetsRequest,
     ListOffsetsResponse, ProduceRequest, ProduceResponse,
 };
-use ottla_wire::{ApiKey, ErrorCode, Message as _, Records};
+use ottla_wire::{ApiKey, ErrorCode, Message as _};
 use std::time::{Duration, Instant};
 
 const PRODUCE: i16 = 9;
