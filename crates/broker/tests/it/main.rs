@@ -4,6 +4,7 @@
 mod admin;
 mod connections;
 mod effects;
+mod every_version;
 mod groups;
 mod harness;
 mod http;
