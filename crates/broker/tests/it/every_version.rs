@@ -3,7 +3,7 @@
 
 use crate::harness::{Client, TestBroker, batch, create_topic};
 use ottla_wire::generated as wire;
-use ottla_wire::{APIS, ErrorCode, Message as _, Records, Request};
+use ottla_wire::{APIS, Records, Request};
 
 const TOPIC: &str = "t";
 const GROUP: &str = "g";
