@@ -24,7 +24,8 @@ use std::time::Duration;
 pub struct Cluster {
     node: NodeId,
     current: Arc<Current>,
-    tasks: mpsc::Sender<Box<dyn Task>>,
+    /// One sender for all: each clone of it would add a place to the queue.
+    tasks: Arc<Mutex<mpsc::Sender<Box<dyn Task>>>>,
     store: Arc<dyn Store>,
     producer_ids: Arc<Mutex<Range<i64>>>,
 }
@@ -61,7 +62,7 @@ impl Cluster {
         let cluster = Self {
             node: setup.node,
             current: current.clone(),
-            tasks,
+            tasks: Arc::new(Mutex::new(tasks)),
             store: store.clone(),
             producer_ids: Arc::default(),
         };
@@ -88,12 +89,13 @@ impl Cluster {
     /// open whether it happened.
     pub async fn submit<C: Command>(&self, command: C) -> Result<C::Reply, ChangeError> {
         let (answer, reply) = oneshot::channel();
-        // A clone has a slot of its own, so the bound holds per caller and for the queue alike.
-        let mut tasks = self.tasks.clone();
-        let errand = Errand::new(command, answer);
-        tasks.try_send(Box::new(errand)).map_err(|refused| {
-            if refused.is_full() { ChangeError::Busy } else { ChangeError::Stopped }
-        })?;
+        let errand = Box::new(Errand::new(command, answer));
+        let sent = self.tasks.lock().unwrap_or_else(PoisonError::into_inner).try_send(errand);
+        sent.map_err(
+            |refused| {
+                if refused.is_full() { ChangeError::Busy } else { ChangeError::Stopped }
+            },
+        )?;
         reply.await.unwrap_or(Err(ChangeError::Stopped))
     }
 

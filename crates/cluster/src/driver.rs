@@ -36,6 +36,13 @@ pub struct Driver {
     fresh: Box<dyn FnMut() -> [u8; 16] + Send>,
 }
 
+/// However a driver ends, whoever waits for images is told.
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.current.end();
+    }
+}
+
 /// Why a driver ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DriverError {
@@ -68,9 +75,7 @@ impl Driver {
     /// [`DriverError`]: the image is no longer kept up; every later change is answered
     /// [`ChangeError::Stopped`].
     pub async fn run(mut self) -> Result<(), DriverError> {
-        let ended = self.serve().await;
-        self.current.end();
-        ended
+        self.serve().await
     }
 
     async fn serve(&mut self) -> Result<(), DriverError> {

@@ -14,6 +14,7 @@
 //!
 //! Left out: v0's REPLICA_NOT_AVAILABLE. Clients that old take a partition's leader all the same.
 
+use super::outcome::settled;
 use super::topology::{CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Topology};
 use super::{Answer, Context};
 use crate::broker::Broker;
@@ -55,8 +56,8 @@ pub(super) fn handle(cx: &mut Context<'_>, request: MetadataRequest<'_>) -> Answ
     let listener = Arc::clone(&cx.session.listener);
     Answer::Later(Box::pin(async move {
         let refused = create(&broker, missing).await;
+        settled(&broker).await;
         let image = broker.cluster.image();
-        broker.partitions.applied(image.revision()).await;
         let topology = Topology { image: &image, listener: &listener.name };
         let response = response(topology, &wanted, &told, &refused);
         for topic in &response.topics {

@@ -10,6 +10,7 @@
 //! Left out: waiting no longer than the request's timeout. Creation takes one transaction.
 
 use super::error_map::{change_error, refusal};
+use super::outcome::settled;
 use super::settings_words::source_number;
 use super::{Answer, Context};
 use crate::broker::Broker;
@@ -39,7 +40,7 @@ pub(super) fn handle(cx: &mut Context<'_>, request: CreateTopicsRequest<'_>) -> 
             }
         };
         let told = told(&broker, names, outcomes.collect(), twice);
-        broker.partitions.applied(broker.cluster.image().revision()).await;
+        settled(&broker).await;
         for topic in &told {
             broker.metrics.errors.count(to.key, topic.code());
         }

@@ -6,7 +6,7 @@
 //! A topic is gone for clients when the answer leaves; its logs and its groups' offsets follow,
 //! also over a restart. Left out: `TimeoutMs`, as in CreateTopics.
 
-use super::outcome::{Outcome, count, of_each};
+use super::outcome::{Outcome, count, of_each, settled};
 use super::{Answer, Context};
 use ottla_cluster::command::TopicRef;
 use ottla_cluster::image::Image;
@@ -28,7 +28,7 @@ pub(super) fn handle(cx: &mut Context<'_>, request: DeleteTopicsRequest<'_>) -> 
     Answer::Later(Box::pin(async move {
         let refs = wanted.iter().map(Line::wanted).collect();
         let outcomes = broker.cluster.delete_topics(refs).await;
-        broker.partitions.applied(broker.cluster.image().revision()).await;
+        settled(&broker).await;
         let outcomes = of_each(wanted.len(), outcomes);
         let told = wanted.into_iter().zip(outcomes);
         lines.extend(told.map(|(line, outcome)| Line { outcome, ..line }));

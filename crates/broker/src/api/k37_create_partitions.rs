@@ -5,7 +5,7 @@
 //! The answer waits until the new partitions' logs are open. Left out: `TimeoutMs`, as in
 //! CreateTopics.
 
-use super::outcome::{Outcome, count, of_each};
+use super::outcome::{Outcome, count, of_each, settled};
 use super::{Answer, Context};
 use ottla_cluster::command::MorePartitions;
 use ottla_model::NodeId;
@@ -31,7 +31,7 @@ pub(super) fn handle(cx: &mut Context<'_>, request: CreatePartitionsRequest<'_>)
     Answer::Later(Box::pin(async move {
         let names: Vec<_> = wanted.iter().map(|wish| wish.name.clone()).collect();
         let outcomes = broker.cluster.create_partitions(wanted, validate_only).await;
-        broker.partitions.applied(broker.cluster.image().revision()).await;
+        settled(&broker).await;
         let outcomes = of_each(names.len(), outcomes);
         let twice = Outcome::failed(ErrorCode::InvalidRequest, "Duplicate topic name.");
         let lines = names.iter().zip(&outcomes).chain(doubled.iter().map(|name| (name, &twice)));

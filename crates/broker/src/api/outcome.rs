@@ -6,6 +6,7 @@ use crate::broker::Broker;
 use ottla_cluster::ChangeError;
 use ottla_cluster::command::Refusal;
 use ottla_wire::{ApiKey, ErrorCode};
+use std::time::Duration;
 
 /// A code, and why; nothing for success.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +69,14 @@ pub(super) fn of_each<T>(
     }
 }
 
+/// Waits until this broker's logs are as its newest image wants them, so that what was changed can
+/// be used at once. Not for ever: the change is durable, and a disk that is stuck must not hold
+/// the connection's other answers.
+pub(super) async fn settled(broker: &Broker) {
+    let applied = broker.partitions.applied(broker.cluster.image().revision());
+    let _ = tokio::time::timeout(SETTLING_MAX, applied).await;
+}
+
 /// Counts the codes of a response.
 pub(super) fn count(broker: &Broker, key: ApiKey, codes: impl Iterator<Item = i16>) {
     for code in codes.filter(|code| *code != ErrorCode::None.number()) {
@@ -75,3 +84,5 @@ pub(super) fn count(broker: &Broker, key: ApiKey, codes: impl Iterator<Item = i1
         broker.metrics.errors.count(key, known);
     }
 }
+
+const SETTLING_MAX: Duration = Duration::from_secs(10);

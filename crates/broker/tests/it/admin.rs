@@ -1,14 +1,16 @@
 //! The other administrative keys, as a single broker answers them.
 
-use crate::harness::{Client, TestBroker};
-use ottla_wire::ErrorCode;
+use crate::harness::{Client, TestBroker, batch};
 use ottla_wire::generated::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 use ottla_wire::generated::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use ottla_wire::generated::describe_log_dirs_request::DescribableLogDirTopic;
 use ottla_wire::generated::describe_quorum_request::{PartitionData, TopicData};
 use ottla_wire::generated::elect_leaders_request::TopicPartitions;
+use ottla_wire::generated::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use ottla_wire::generated::produce_request::{PartitionProduceData, TopicProduceData};
 use ottla_wire::generated::update_features_request::FeatureUpdateKey;
 use ottla_wire::generated::*;
+use ottla_wire::{ErrorCode, Records};
 
 fn create(client: &mut Client, name: &str, configs: Vec<CreatableTopicConfig<'_>>) {
     let topic = CreatableTopic {
@@ -179,3 +181,42 @@ fn unknown_features_are_refused_in_every_version() {
         assert_eq!(response.results.len(), usize::from(version < 2));
     }
 }
+
+/// KIP-107: what was deleted stays deleted, also over a restart.
+#[test]
+fn deleted_records_do_not_come_back() {
+    let mut broker = TestBroker::start();
+    let mut client = broker.connect();
+    create(&mut client, "t", Vec::new());
+    let bytes = batch(&["a", "b", "c"]);
+    for _ in 0..2 {
+        let records = Some(Records::Borrowed(&bytes));
+        let partition_data = vec![PartitionProduceData { index: 1, records }];
+        let data = TopicProduceData { name: "t", partition_data, ..Default::default() };
+        let request = ProduceRequest { acks: -1, topic_data: vec![data], ..Default::default() };
+        let answered = client.ask(9, &request);
+        let response: ProduceResponse<'_> = answered.read();
+        assert_eq!(response.responses[0].partition_responses[0].error_code, 0);
+    }
+    let partitions = vec![DeleteRecordsPartition { partition_index: 1, offset: 4 }];
+    let topics = vec![DeleteRecordsTopic { name: "t", partitions }];
+    let answered = client.ask(2, &DeleteRecordsRequest { topics, ..Default::default() });
+    let response: DeleteRecordsResponse<'_> = answered.read();
+    let line = &response.topics[0].partitions[0];
+    assert_eq!((line.error_code, line.low_watermark), (0, 4));
+    for _ in 0..2 {
+        let partition = ListOffsetsPartition {
+            partition_index: 1,
+            current_leader_epoch: -1,
+            timestamp: EARLIEST,
+        };
+        let topics = vec![ListOffsetsTopic { name: "t", partitions: vec![partition] }];
+        let request = ListOffsetsRequest { replica_id: -1, topics, ..Default::default() };
+        let answered = broker.connect().ask(5, &request);
+        let response: ListOffsetsResponse<'_> = answered.read();
+        assert_eq!(response.topics[0].partitions[0].offset, 4);
+        broker.restart();
+    }
+}
+
+const EARLIEST: i64 = -2;

@@ -256,6 +256,32 @@ fn a_newer_format_is_not_opened() {
     assert!(refused.contains("use a newer one"), "{refused}");
 }
 
+/// A bound that clones of the handle do not widen.
+#[test]
+fn too_many_changes_at_once_are_refused() {
+    let setup = Setup {
+        node: NodeId(1),
+        registry: Registry::new(&[], &[], Default::default()).unwrap(),
+        limits: Limits::default(),
+        fresh: Box::new(|| [7; 16]),
+    };
+    // Nobody drives it.
+    let (cluster, _driver) = block_on(Cluster::open(memory(), setup)).unwrap();
+    let mut waiting = Vec::new();
+    let refused = loop {
+        let cluster = cluster.clone();
+        let mut change =
+            Box::pin(async move { cluster.submit(crate::command::TakeProducerIds).await });
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        match change.as_mut().poll(&mut cx) {
+            std::task::Poll::Pending => waiting.push(change),
+            std::task::Poll::Ready(refused) => break refused,
+        }
+        assert!(waiting.len() <= TASKS_MAX + 1);
+    };
+    assert_eq!(refused, Err(ChangeError::Busy));
+}
+
 #[test]
 fn after_the_driver_every_change_is_refused() {
     let rig = Rig::start(memory());
