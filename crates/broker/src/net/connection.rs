@@ -116,15 +116,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if !std::mem::replace(&mut registered, true) {
                 let _ = draining.as_mut().poll(cx);
             }
-            let step = catch_unwind(AssertUnwindSafe(|| {
+            let step = contained(|| {
                 self.step(cx, lifeline.is_draining())?;
                 self.watch_time(cx, alarm.as_mut())
-            }));
-            match step {
-                Ok(Ok(())) => Poll::Pending,
-                Ok(Err(end)) => Poll::Ready(end),
-                Err(_) => Poll::Ready(End::Panicked),
-            }
+            });
+            step.map_or_else(Poll::Ready, |()| Poll::Pending)
         })
         .await;
         self.broker.connection_closed(&self.session);
@@ -297,9 +293,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
+/// A panic of a handler ends its connection and nothing else. What it may have left half done lies
+/// behind locks that tell whoever comes next.
+fn contained(step: impl FnOnce() -> Result<(), End>) -> Result<(), End> {
+    catch_unwind(AssertUnwindSafe(step)).unwrap_or(Err(End::Panicked))
+}
+
 /// No more requests are read while this much waits for the socket.
 const OUTBOX_BYTES_MAX: usize = 1024 * 1024;
 /// A first request larger than this must begin with a valid header.
 const GREETING_BYTES_MAX: usize = 64 * 1024;
 /// Slices of one write; the rest goes with the next.
 const SLICES_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_the_connection_only() {
+        assert!(matches!(contained(|| panic!("a test's")), Err(End::Panicked)));
+        assert!(contained(|| Ok(())).is_ok());
+    }
+}

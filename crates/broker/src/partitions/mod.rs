@@ -7,6 +7,8 @@ mod partition;
 mod reconcile;
 mod settings;
 mod syncer;
+#[cfg(test)]
+pub(crate) mod tests;
 mod upkeep;
 mod watermark;
 

@@ -39,7 +39,7 @@ struct Locked {
 
 impl Partition {
     /// The partition over an open log, whose unsynced end was dealt with by opening it.
-    pub(super) fn new(
+    pub(crate) fn new(
         at: TopicPartition,
         topic_id: TopicId,
         log: Log,
@@ -208,7 +208,7 @@ impl Partition {
     }
 
     /// Syncs the log; for the syncer's threads.
-    pub(super) fn sync(self: &Arc<Self>) {
+    pub(crate) fn sync(self: &Arc<Self>) {
         self.sync_state.store(BUSY, Ordering::Release);
         let job = {
             let mut locked = self.lock();
@@ -233,7 +233,7 @@ impl Partition {
     }
 
     /// Brings a log back that refuses appends after a failure; true if it takes them now.
-    pub(super) fn recover(&self) -> bool {
+    pub(crate) fn recover(&self) -> bool {
         let recovered = self.with_log(|log| log.recover(clock::now()));
         match recovered {
             Ok(recovery) => {

@@ -67,6 +67,12 @@ impl Syncer {
 }
 
 impl SyncQueue {
+    /// A queue nobody serves: the test syncs.
+    #[cfg(test)]
+    pub(crate) fn unserved() -> Self {
+        Self(Arc::default())
+    }
+
     /// Queues a partition; the caller sees to it that it is in the queue only once.
     pub(super) fn push(&self, partition: Arc<Partition>) {
         self.0.lock().dirty.push_back(partition);

@@ -7,6 +7,8 @@
 mod cell;
 mod delivery;
 mod load;
+#[cfg(test)]
+mod tests;
 mod timers;
 
 pub(crate) use cell::Cell;
