@@ -2,31 +2,13 @@
 //! the input; an array's length is checked against what is really there, and against [`Limits`],
 //! before anything is allocated. It knows types, no messages.
 
+mod limits;
+
 use crate::{DecodeError, DecodeErrorKind, Records, Uuid};
-
-/// Array elements that one message may hold in all, unless its reader says otherwise.
-pub const ELEMENTS_MAX: usize = 4_000_000;
-
-/// Bytes of memory that decoding one message may allocate, unless its reader says otherwise.
-pub const MEMORY_MAX: usize = 256 << 20;
+pub use limits::{ELEMENTS_MAX, Limits, MEMORY_MAX};
 
 /// The longest text of a message, in either form.
 pub(crate) const TEXT_BYTES_MAX: usize = i16::MAX as usize;
-
-/// How much one message may make its decoder allocate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Array elements, summed over all arrays of the message.
-    pub elements: usize,
-    /// Bytes of memory for those elements.
-    pub memory: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { elements: ELEMENTS_MAX, memory: MEMORY_MAX }
-    }
-}
 
 /// A cursor over the bytes of one message. Each method reads one field, whose name goes into the
 /// error; `flexible` picks the compact form of lengths (KIP-482). Numbers are returned; all else is

@@ -2,17 +2,25 @@
 //! checked batch by batch, the first thing that is not whole is cut off with all that follows,
 //! and everything accepted is synced before a byte of it is readable.
 
-use std::fmt;
+mod check;
+mod folder;
+mod recovery;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ottla_model::{LeaderEpoch, Now, Offset, TopicId};
 
+pub use recovery::{Cut, CutReason, Recovery};
+
+use folder::{Files, check_topic, enter};
+
 use super::reader::Shared;
 use super::sync::{Syncing, sync_segment};
 use super::{Log, State};
 use crate::checkpoint::{self, Checkpoint};
+use crate::clean;
 use crate::config::{Durability, LogConfig};
 use crate::epochs::{self, Epochs};
 use crate::error::{OpenError, Poison};
@@ -20,48 +28,6 @@ use crate::fs::{self, Fs, Listed};
 use crate::offsets_file::{self, KeptOffsets};
 use crate::producers::Producers;
 use crate::segment::{Damage, Scanner, Seen, Segment, Tail, names};
-use crate::{clean, metadata};
-
-/// What opening a log found and did. Its text is fit for one log line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recovery {
-    /// The first offset there is to read.
-    pub start: Offset,
-    /// The log's end.
-    pub end: Offset,
-    /// Bytes past the checkpoint that were read and checked.
-    pub checked_bytes: u64,
-    /// What was cut off, in the log's order.
-    pub cuts: Vec<Cut>,
-    /// The leader epoch that was begun because something was, or may have been, lost.
-    pub epoch_raised: Option<LeaderEpoch>,
-    /// What was mended or could not be, in words.
-    pub notes: Vec<String>,
-}
-
-/// One file, or its end, that was cut off.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// Base offset of the segment.
-    pub segment: Offset,
-    /// Where in its file the cut is; zero if the whole file went.
-    pub position: u64,
-    /// Bytes that went.
-    pub bytes: u64,
-    /// Why.
-    pub why: CutReason,
-}
-
-/// Why bytes were cut off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CutReason {
-    /// This is not what an append writes.
-    Damage(Damage),
-    /// It follows a cut.
-    Follows,
-    /// The log lost it after it was synced; the end went back to the last one synced.
-    NotSynced,
-}
 
 impl Log {
     /// Opens the log in `dir`, creating what is missing, recovering what a crash left.
@@ -317,79 +283,6 @@ impl Loading {
         Ok(())
     }
 
-    /// Checks a segment from a position on, then all later ones, up to the first damage.
-    fn check_from(
-        &mut self,
-        mut segment: Arc<Segment>,
-        mut from: u64,
-        mut size: u64,
-        later: &[Offset],
-        files: &Files<'_>,
-    ) -> io::Result<()> {
-        for (index, &base) in later.iter().enumerate() {
-            let whole = self.check(&segment, from, size)?;
-            self.segments.push(segment.clone());
-            let file_size = files.size(base, names::LOG).unwrap_or(0);
-            let joins = base == self.next || (self.gaps_allowed && base > self.next);
-            if !whole || !joins {
-                self.drop_segments(&later[index..], files, whole);
-                return Ok(());
-            }
-            segment.seal().or_else(pass_disk_full)?;
-            segment = Arc::new(Segment::open(&self.fs, &self.dir, base, 0)?);
-            (from, size) = (0, file_size);
-            self.next = base;
-            self.changed = true;
-        }
-        self.check(&segment, from, size)?;
-        self.segments.push(segment);
-        Ok(())
-    }
-
-    /// Checks a segment from a position on and takes note of its batches. False if it was cut.
-    fn check(&mut self, segment: &Arc<Segment>, from: u64, size: u64) -> io::Result<bool> {
-        if from == 0 {
-            segment.begin(self.now.wall);
-        }
-        let mut scanner = Scanner::new(&*segment.file, from, size).verifying();
-        let damage = loop {
-            match scanner.next()? {
-                None => break None,
-                Some(Ok(seen)) => match self.accept(segment, &seen) {
-                    Ok(()) => segment.publish(seen.end()),
-                    Err(damage) => break Some(damage),
-                },
-                Some(Err(damage)) => break Some(damage),
-            }
-        };
-        let position = segment.size();
-        self.recovery.checked_bytes += position - from.min(position);
-        self.changed |= position != from || damage.is_some();
-        let Some(damage) = damage else { return Ok(true) };
-        self.cut_at = Some((segment.clone(), position));
-        let (segment, bytes) = (segment.base, size - position);
-        let why = CutReason::Damage(damage);
-        self.recovery.cuts.push(Cut { segment, position, bytes, why });
-        Ok(false)
-    }
-
-    fn accept(&mut self, segment: &Segment, seen: &Seen) -> Result<(), Damage> {
-        let header = seen.header();
-        let found = header.base_offset();
-        let follows = found == self.next || (self.gaps_allowed && found > self.next);
-        if !follows || !segment.spans(header.last_offset()) {
-            return Err(Damage::Offsets { expected: self.next, found });
-        }
-        segment.note(header, seen.position, self.config.index_interval_bytes);
-        if let Some(id) = header.producer_id() {
-            self.producers.note(id, header, self.now.wall);
-            self.producers.bound(self.config.producers_max);
-        }
-        self.epochs_changed |= note_epoch(&mut self.epochs, seen);
-        self.next = header.next_offset();
-        Ok(())
-    }
-
     /// Lets go segments that cannot follow what was accepted.
     fn drop_segments(&mut self, bases: &[Offset], files: &Files<'_>, mut first: bool) {
         self.changed = true;
@@ -552,84 +445,6 @@ impl Loading {
             recovery.notes.push(format!("cannot write the checkpoint: {error}"));
         }
         Ok((log, recovery))
-    }
-}
-
-/// The files of a folder by segment.
-struct Files<'a>(&'a [Listed]);
-
-impl Files<'_> {
-    fn bases(&self) -> Vec<Offset> {
-        let bases = self.0.iter().filter_map(|file| names::offset(&file.name, names::LOG));
-        let mut bases: Vec<Offset> = bases.collect();
-        bases.sort_unstable();
-        bases
-    }
-
-    fn size(&self, base: Offset, suffix: &str) -> Option<u64> {
-        let of = |file: &&Listed| names::offset(&file.name, suffix) == Some(base);
-        self.0.iter().find(of).map(|file| file.size)
-    }
-}
-
-impl fmt::Display for Recovery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "offsets {} to {}", self.start, self.end)?;
-        if self.checked_bytes > 0 {
-            write!(f, ", {} bytes past the checkpoint checked", self.checked_bytes)?;
-        }
-        for cut in &self.cuts {
-            write!(f, "; {cut}")?;
-        }
-        if let Some(epoch) = self.epoch_raised {
-            write!(f, "; leader epoch raised to {epoch}")?;
-        }
-        for note in &self.notes {
-            write!(f, "; {note}")?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Cut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { segment, position, bytes, why } = self;
-        write!(f, "{bytes} bytes cut from segment {segment} at byte {position}, as {why}")
-    }
-}
-
-impl fmt::Display for CutReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Damage(damage) => damage.fmt(f),
-            Self::Follows => f.write_str("they follow a cut"),
-            Self::NotSynced => f.write_str("they were not synced"),
-        }
-    }
-}
-
-/// The folder's files; the folder is created, durably, if it is not there.
-fn enter(fs: &dyn Fs, dir: &Path) -> io::Result<Vec<Listed>> {
-    match fs.list(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        listed => return listed,
-    }
-    fs.create_dir(dir)?;
-    if let Some(parent) = dir.parent() {
-        fs.sync_dir(parent)?;
-    }
-    fs.list(dir)
-}
-
-fn check_topic(fs: &dyn Fs, dir: &Path, expected: TopicId) -> Result<(), OpenError> {
-    let failed = |what| move |error| OpenError::Io { what, dir: dir.to_owned(), error };
-    let found = metadata::read_topic_id(fs, dir).map_err(failed("read partition.metadata"))?;
-    match found {
-        Some(found) if found == expected => Ok(()),
-        Some(found) => Err(OpenError::OtherTopic { dir: dir.to_owned(), expected, found }),
-        None => {
-            metadata::write_topic_id(fs, dir, expected).map_err(failed("write partition.metadata"))
-        }
     }
 }
 
