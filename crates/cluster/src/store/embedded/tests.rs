@@ -113,6 +113,35 @@ fn a_half_made_file_is_made_again() {
     assert!(!dir.path().join(META_DIR).join(UNBORN_FILE).exists());
 }
 
+/// Bits that flipped on the disk are noticed when the file is opened, whichever they are.
+#[test]
+fn a_damaged_file_is_refused_and_never_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    for n in 0..100 {
+        block_on(store.commit(pair(n))).unwrap();
+    }
+    drop(store);
+    let path = dir.path().join(META_DIR).join(META_FILE);
+    let whole = std::fs::read(&path).unwrap();
+    let mut toss = 1_u64;
+    for _ in 0..60 {
+        let mut damaged = whole.clone();
+        for _ in 0..20 {
+            toss = toss.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            damaged[(toss >> 33) as usize % whole.len()] ^= (toss >> 20) as u8 | 1;
+        }
+        std::fs::write(&path, damaged).unwrap();
+        let lock = DirLock::acquire(dir.path()).unwrap();
+        // What is damaged may be a page that is free.
+        if let Ok(store) = Embedded::open(lock) {
+            assert_eq!(block_on(store.read("")).unwrap().entries.len(), 200);
+        }
+    }
+    std::fs::write(&path, whole).unwrap();
+    assert_eq!(block_on(open(dir.path()).read("")).unwrap().entries.len(), 200);
+}
+
 /// Futures that were dropped unanswered do not stop the engine.
 #[test]
 fn a_dropped_question_still_happens() {
