@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ottla_model::Offset;
+use parking_lot::Mutex;
 
 use super::{Log, State};
 use crate::checkpoint::{self, Checkpoint};
@@ -31,6 +32,8 @@ pub(super) struct Syncing {
     checkpointed: Offset,
     /// Base offset of the segment that the checkpoint ends in.
     checkpointed_in: Offset,
+    /// Held by whoever writes the checkpoint's file: closing may overtake a sync.
+    gate: Arc<Mutex<()>>,
 }
 
 /// A sync to run: fdatasync, and what belongs to it. It holds what it needs; the log may be
@@ -48,6 +51,7 @@ pub struct SyncJob {
 
 #[derive(Debug)]
 struct CheckpointJob {
+    gate: Arc<Mutex<()>>,
     recovery: Offset,
     segment: Offset,
     bytes: Vec<u8>,
@@ -101,7 +105,8 @@ impl Log {
             return Err(self.poison("sync the segment", &error));
         }
         forget(&mut self.syncing.sealed, &synced.sealed);
-        self.shared.set_synced(synced.up_to);
+        // A log that is being closed may have overtaken this.
+        self.shared.set_synced(synced.up_to.max(self.synced_offset()));
         match synced.checkpoint {
             Some(Checkpointed { recovery, segment, unindexed, written: Ok(()) }) => {
                 forget(&mut self.syncing.unindexed, &unindexed);
@@ -186,6 +191,7 @@ impl Log {
         self.active.write_indexes().ok()?;
         let checkpoint = self.checkpoint();
         Some(CheckpointJob {
+            gate: self.syncing.gate.clone(),
             recovery: checkpoint.recovery,
             segment: checkpoint.segment,
             bytes: checkpoint.to_bytes(),
@@ -280,6 +286,7 @@ impl SyncJob {
         let mut indexes = job.unindexed.iter().chain([&self.active]);
         let written = indexes.try_for_each(|segment| segment.sync_indexes());
         let path = self.dir.join(checkpoint::FILE);
+        let _held = job.gate.lock();
         let written = written.and_then(|()| fs::replace(&*self.fs, &path, &job.bytes));
         let CheckpointJob { recovery, segment, ref unindexed, .. } = *job;
         Checkpointed { recovery, segment, unindexed: unindexed.clone(), written }
