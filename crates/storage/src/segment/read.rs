@@ -7,7 +7,7 @@ use std::io;
 
 use bytes::Bytes;
 use ottla_model::Offset;
-use ottla_records::{HEADER_LEN, Header};
+use ottla_records::{HEADER_LEN, Header, MAGIC};
 
 use super::{Damage, Scanner, Seen, Segment};
 
@@ -142,8 +142,10 @@ fn whole(bytes: &[u8], up_to: Offset) -> (usize, Offset) {
     let (mut at, mut next) = (0, Offset(0));
     while let Some(header) = Header::new(&bytes[at..]) {
         let Some(size) = header.size().filter(|size| *size <= bytes.len() - at) else { break };
-        let backward = header.next_offset() <= next;
-        if backward || header.last_offset() >= up_to {
+        // Below the checkpoint nobody has looked at the bytes since they were written.
+        let sound = header.magic() == MAGIC && header.last_offset_delta() >= 0;
+        let forward = header.base_offset() >= next;
+        if !sound || !forward || header.last_offset() >= up_to {
             break;
         }
         (at, next) = (at + size, header.next_offset());
