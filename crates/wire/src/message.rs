@@ -51,6 +51,7 @@ pub trait Message<'a>: Default {
     ///
     /// # Errors
     /// If the version has no codec or the bytes are not such a message.
+    #[inline]
     fn decode(reader: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
         if !Self::VERSIONS.contains(version) {
             return Err(reader.error(Self::NAME, DecodeErrorKind::Version(version)));
@@ -64,6 +65,7 @@ pub trait Message<'a>: Default {
     ///
     /// # Errors
     /// As [`Message::decode`], and if bytes are left.
+    #[inline]
     fn decode_all(bytes: &'a [u8], version: i16) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let message = Self::decode(&mut reader, version)?;
@@ -75,6 +77,7 @@ pub trait Message<'a>: Default {
     ///
     /// # Errors
     /// If the version has no codec or cannot carry a value.
+    #[inline]
     fn encode(&self, version: i16, out: &mut Output) -> Result<(), EncodeError> {
         if !Self::VERSIONS.contains(version) {
             let kind = EncodeErrorKind::Version(version);

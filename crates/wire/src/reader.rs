@@ -352,8 +352,7 @@ impl<'a> Reader<'a> {
         mut read: impl FnMut(&mut Self, &mut T) -> Result<()>,
     ) -> Result<()> {
         self.charge(count, element_min, size_of::<T>(), field)?;
-        place.clear();
-        place.reserve_exact(count);
+        *place = Vec::with_capacity(count);
         place.resize_with(count, T::default);
         place.iter_mut().try_for_each(|element| read(self, element))
     }
