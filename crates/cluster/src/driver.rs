@@ -32,6 +32,9 @@ pub struct Driver {
     revisions: HashMap<Key, Revision>,
     /// The token of this broker's last transaction that the image shows.
     last_token: String,
+    /// Why the image may lack changes, if it may: the store could not be read when it should.
+    /// Nothing is decided from it until it was.
+    behind: Option<String>,
     limits: Limits,
     fresh: Box<dyn FnMut() -> [u8; 16] + Send>,
 }
@@ -64,8 +67,8 @@ impl Driver {
         limits: Limits,
         fresh: Box<dyn FnMut() -> [u8; 16] + Send>,
     ) -> Self {
-        let last_token = String::new();
-        Self { store, current, inbox, watch, revisions, last_token, limits, fresh }
+        let (last_token, behind) = (String::new(), None);
+        Self { store, current, inbox, watch, revisions, last_token, behind, limits, fresh }
     }
 
     /// Runs until every [`crate::Cluster`] is dropped. Waiting for commands and watching the
@@ -130,10 +133,18 @@ impl Driver {
         if news { Ok(()) } else { self.reload().await }
     }
 
-    /// Reads everything anew, where changes were missed.
+    /// Reads everything anew, where changes were missed. A store that cannot be reached is asked
+    /// again for the next command.
     async fn reload(&mut self) -> Result<(), DriverError> {
-        let lost = |error: StoreError| DriverError::StoreLost(error.to_string());
-        let snapshot = self.store.read("").await.map_err(lost)?;
+        let snapshot = match self.store.read("").await {
+            Ok(snapshot) => snapshot,
+            Err(error @ StoreError::Unavailable(_)) => {
+                self.behind = Some(error.to_string());
+                return Ok(());
+            }
+            Err(error) => return Err(DriverError::StoreLost(error.to_string())),
+        };
+        self.behind = None;
         self.watch = self.store.watch("", snapshot.revision);
         self.revisions = Self::revisions(&snapshot);
         self.note_writer(snapshot.entries.iter());
@@ -150,6 +161,18 @@ impl Driver {
     async fn perform(&mut self, mut task: Box<dyn Task>) -> Result<(), DriverError> {
         let mut tries = Tries::default();
         for _ in 0..ATTEMPTS {
+            if self.behind.is_some() {
+                self.reload().await?;
+            }
+            if let Some(reason) = &self.behind {
+                task.finish(Err(tries.failure(ChangeError::Unavailable(reason.clone()))));
+                return Ok(());
+            }
+            // A try whose fate was not known may have happened, as has just been read.
+            if let Some(happened) = tries.index_of(&self.last_token) {
+                task.finish(Ok(happened));
+                return Ok(());
+            }
             let mut means = Means { limits: &self.limits, fresh: &mut *self.fresh };
             let plan = task.decide(&self.current.image(), &mut means);
             if plan.ops.is_empty() {
@@ -160,7 +183,10 @@ impl Driver {
             let txn = self.txn(plan, &token);
             tries.tokens.push(token);
             match self.store.commit(txn).await {
-                Ok(Outcome::Committed(revision)) => self.catch_up(revision).await?,
+                Ok(Outcome::Committed(revision)) => {
+                    self.catch_up(revision).await?;
+                    tries.unknown = self.behind.clone();
+                }
                 Ok(Outcome::Conflict) => self.refresh().await?,
                 Ok(Outcome::Unknown(reason)) => {
                     tries.unknown = Some(reason);
@@ -203,7 +229,7 @@ impl Driver {
 
     /// Waits until the image shows `revision`.
     async fn catch_up(&mut self, revision: Revision) -> Result<(), DriverError> {
-        while self.current.image().revision() < revision {
+        while self.behind.is_none() && self.current.image().revision() < revision {
             let event = poll_fn(|cx| self.watch.poll_next(cx)).await;
             self.handle_event(event).await?;
         }

@@ -31,13 +31,20 @@ enum Fate {
 struct Flaky {
     inner: Embedded,
     script: Mutex<VecDeque<Fate>>,
+    /// Reads that fail before one succeeds.
+    unreadable: Mutex<usize>,
     late: Mutex<Option<Txn>>,
 }
 
 impl Flaky {
     fn new() -> Arc<Self> {
         let inner = Embedded::open_backend(InMemoryBackend::new()).unwrap();
-        Arc::new(Self { inner, script: Mutex::default(), late: Mutex::default() })
+        Arc::new(Self {
+            inner,
+            script: Mutex::default(),
+            unreadable: Mutex::default(),
+            late: Mutex::default(),
+        })
     }
 
     fn follow(&self, script: impl IntoIterator<Item = Fate>) {
@@ -47,6 +54,11 @@ impl Flaky {
 
 impl Store for Flaky {
     fn read(&self, prefix: &str) -> Reply<Result<Snapshot, StoreError>> {
+        let mut unreadable = self.unreadable.lock().unwrap();
+        if *unreadable > 0 {
+            *unreadable -= 1;
+            return Box::pin(std::future::ready(Err(StoreError::Unavailable("no route".into()))));
+        }
         self.inner.read(prefix)
     }
 
@@ -130,6 +142,25 @@ fn what_cannot_be_asked_has_not_happened() {
     assert!(matches!(refused, ChangeError::Unavailable(_)), "{refused}");
     assert_eq!(rig.cluster.image().producer_id_next(), 0);
     rig.stop().unwrap();
+}
+
+/// Issue 3: a store that cannot be asked for a while does not end the driver. What is not known
+/// is said, and nothing is decided from an image that may be old.
+#[test]
+fn an_outage_passes() {
+    for fate in [Fate::AnswerLost, Fate::QuestionLost] {
+        let store = Flaky::new();
+        let rig = Rig::start(store.clone());
+        *store.unreadable.lock().unwrap() = 2;
+        store.follow([fate]);
+        let topics = |name: &str| vec![NewTopic::named(name)];
+        let unknown = block_on(rig.cluster.create_topics(topics("t"), false)).unwrap_err();
+        assert!(matches!(unknown, ChangeError::OutcomeUnknown(_)), "{unknown}");
+        let later = block_on(rig.cluster.create_topics(topics("u"), false)).unwrap();
+        assert!(later[0].is_ok());
+        assert_eq!(rig.cluster.image().topic("t").is_some(), fate == Fate::AnswerLost);
+        rig.stop().unwrap();
+    }
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! The thread that owns the file: takes questions in order, commits what waits together.
 
 use super::super::{Outcome, Revision, Session, SessionId, Snapshot, StoreError, Txn};
-use super::table::Table;
+use super::table::{Applied, Table};
 use super::watchers::{Feed, Watchers};
 use futures_channel::oneshot;
 use std::collections::HashSet;
@@ -22,11 +22,22 @@ pub(super) enum Question {
 
 /// The engine's state.
 pub(super) struct Engine {
-    table: Table,
+    table: Option<Table>,
+    reopen: Reopen,
     watchers: Watchers,
     sessions: Sessions,
     /// Why nothing can be trusted any more: a write failed, so the file may be ahead of us.
-    failed: Option<String>,
+    failed: Option<Failure>,
+}
+
+/// Opens the file once more, after the first handle on it was dropped.
+pub(super) type Reopen = Box<dyn FnMut() -> Result<Table, redb::Error> + Send>;
+
+struct Failure {
+    reason: String,
+    /// The disk was full: what the file holds is what was written, so that opening it anew tells
+    /// the truth. After any other failure the kernel may show what the disk never got.
+    passes: bool,
 }
 
 struct Sessions {
@@ -37,11 +48,12 @@ struct Sessions {
 }
 
 impl Engine {
-    pub(super) fn new(table: Table) -> Result<Self, redb::Error> {
+    pub(super) fn new(table: Table, reopen: Reopen) -> Result<Self, redb::Error> {
         let (openings, revision) = table.begin()?;
         let live = HashSet::new();
         let sessions = Sessions { openings, opened: 0, live, ttl: Duration::ZERO };
-        Ok(Self { table, watchers: Watchers::new(revision), sessions, failed: None })
+        let (table, watchers) = (Some(table), Watchers::new(revision));
+        Ok(Self { table, reopen, watchers, sessions, failed: None })
     }
 
     /// Answers until everyone who could ask is gone.
@@ -75,8 +87,7 @@ impl Engine {
     fn answer(&mut self, question: Question) {
         match question {
             Question::Read { prefix, answer } => {
-                let snapshot = self.usable().and_then(|()| self.read(&prefix));
-                let _ = answer.send(snapshot);
+                let _ = answer.send(self.on_table(|table| table.read(&prefix)));
             }
             Question::Commit { txn, answer } => self.commit(vec![(txn, answer)]),
             Question::Watch { feed, after } => self.watchers.add(feed, after),
@@ -84,16 +95,13 @@ impl Engine {
                 let _ = answer.send(self.usable().map(|()| self.sessions.open(ttl)));
             }
             Question::KeepAlive { session, answer } => {
-                let _ = answer.send(self.usable().and_then(|()| self.sessions.renew(session)));
+                // It lives as long as the process: a full disk must not depose coordinators.
+                let _ = answer.send(self.sessions.renew(session));
             }
             Question::CloseSession { session, answer } => {
                 let _ = answer.send(self.usable().and_then(|()| self.close_session(session)));
             }
         }
-    }
-
-    fn read(&mut self, prefix: &str) -> Result<Snapshot, StoreError> {
-        self.table.read(prefix).map_err(|error| self.fail(&error))
     }
 
     /// Commits a batch; each answer says how its own transaction ended.
@@ -121,7 +129,7 @@ impl Engine {
         if txns.is_empty() {
             return Vec::new();
         }
-        match self.table.apply(txns) {
+        match self.try_apply(txns) {
             Ok(applied) => {
                 let tell = |(outcome, changes)| {
                     if let Outcome::Committed(revision) = outcome {
@@ -132,38 +140,77 @@ impl Engine {
                 applied.into_iter().map(tell).collect()
             }
             Err(error) => {
-                let reason = error.to_string();
-                let _ = self.fail(&error);
-                txns.iter().map(|_| Outcome::Unknown(reason.clone())).collect()
+                let unknown = |_| Outcome::Unknown(error.to_string());
+                txns.iter().map(unknown).collect()
             }
         }
+    }
+
+    fn try_apply(&mut self, txns: &[Txn]) -> Result<Vec<Applied>, StoreError> {
+        self.on_table(|table| table.apply(txns))
     }
 
     fn close_session(&mut self, session: SessionId) -> Result<(), StoreError> {
         if !self.sessions.live.remove(&session) {
             return Err(StoreError::SessionEnded(session));
         }
-        let farewell = self.table.farewell(session).map_err(|error| self.fail(&error))?;
+        let farewell = self.on_table(|table| table.farewell(session))?;
         match &self.apply(&[farewell])[..] {
             [Outcome::Committed(_)] => Ok(()),
             _ => self.usable(),
         }
     }
 
-    fn usable(&self) -> Result<(), StoreError> {
+    fn on_table<T>(
+        &mut self,
+        act: impl FnOnce(&Table) -> Result<T, redb::Error>,
+    ) -> Result<T, StoreError> {
+        self.usable()?;
+        let table = self.table.as_ref().ok_or_else(|| unavailable(LOST))?;
+        act(table).map_err(|error| self.fail(&error))
+    }
+
+    /// Whether the file can be asked; after a full disk each question tries to open it anew.
+    fn usable(&mut self) -> Result<(), StoreError> {
         match &self.failed {
-            Some(reason) => Err(StoreError::Unavailable(reason.clone())),
             None => Ok(()),
+            Some(failure) if failure.passes => self.heal(),
+            Some(failure) => Err(unavailable(&failure.reason)),
         }
     }
 
-    /// No retry: after a failed write only a new opening knows what the file holds.
-    fn fail(&mut self, error: &redb::Error) -> StoreError {
-        let reason = format!("{error}; restart the broker once the disk is well");
-        self.watchers.close(&reason);
-        self.failed = Some(reason.clone());
-        StoreError::Unavailable(reason)
+    /// What became of the last transaction only a new opening knows: watchers have to read anew.
+    fn heal(&mut self) -> Result<(), StoreError> {
+        // The file cannot be opened twice.
+        self.table = None;
+        let opened = (self.reopen)().and_then(|table| Ok((table.revision()?, table)));
+        let (revision, table) = opened.map_err(|error| unavailable(&error.to_string()))?;
+        self.table = Some(table);
+        self.watchers.restart(revision);
+        self.failed = None;
+        Ok(())
     }
+
+    fn fail(&mut self, error: &redb::Error) -> StoreError {
+        let passes = is_disk_full(error);
+        let advice = if passes { "make room on the disk" } else { RESTART };
+        let reason = format!("{error}; {advice}");
+        if !passes {
+            self.watchers.close(&reason);
+        }
+        let unavailable = unavailable(&reason);
+        self.failed = Some(Failure { reason, passes });
+        unavailable
+    }
+}
+
+fn is_disk_full(error: &redb::Error) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error, redb::Error::Io(error) if [StorageFull, QuotaExceeded].contains(&error.kind()))
+}
+
+fn unavailable(reason: &str) -> StoreError {
+    StoreError::Unavailable(reason.to_owned())
 }
 
 impl Sessions {
@@ -192,3 +239,5 @@ impl Sessions {
 
 /// Transactions committed with one fsync.
 const BATCH_MAX: usize = 64;
+const RESTART: &str = "restart the broker once the disk is well";
+const LOST: &str = "the file is not open";

@@ -15,7 +15,7 @@ use super::{
     DirLock, Event, Outcome, Reply, Revision, Session, SessionId, Snapshot, Store, StoreError, Txn,
     Watch,
 };
-use engine::{Engine, Question};
+use engine::{Engine, Question, Reopen};
 use futures_channel::oneshot;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,7 +44,9 @@ impl Embedded {
         let path = dir.join(META_FILE);
         let fail = |reason: String| OpenError { path: path.clone(), reason };
         let table = open_or_create(&dir, lock.dir()).map_err(|error| fail(error.to_string()))?;
-        Self::start(table, Some(lock)).map_err(|error| fail(error.to_string()))
+        let again = path.clone();
+        let reopen = Box::new(move || Table::open(&again));
+        Self::start(table, reopen, Some(lock)).map_err(|error| fail(error.to_string()))
     }
 
     /// Opens a store over any `redb` backend: memory for tests, or one that loses what was not
@@ -59,12 +61,13 @@ impl Embedded {
             reason: error.to_string(),
         };
         let table = Table::open_backend(backend).map_err(fail)?;
-        Self::start(table, None).map_err(fail)
+        let gone = || Err(redb::Error::Io(std::io::ErrorKind::StorageFull.into()));
+        Self::start(table, Box::new(gone), None).map_err(fail)
     }
 
-    fn start(table: Table, lock: Option<DirLock>) -> Result<Self, redb::Error> {
+    fn start(table: Table, reopen: Reopen, lock: Option<DirLock>) -> Result<Self, redb::Error> {
         let (questions, inbox) = channel();
-        let engine = Engine::new(table)?;
+        let engine = Engine::new(table, reopen)?;
         let run = move || {
             engine.run(&inbox);
             drop(lock);

@@ -53,6 +53,12 @@ impl Table {
         Ok((openings, revision))
     }
 
+    /// The last transaction's.
+    pub(super) fn revision(&self) -> Result<Revision, redb::Error> {
+        let read = self.database.begin_read()?;
+        Ok(Revision(counter(&read.open_table(COUNTERS)?, "revision")?))
+    }
+
     pub(super) fn read(&self, prefix: &str) -> Result<Snapshot, redb::Error> {
         let read = self.database.begin_read()?;
         let revision = Revision(counter(&read.open_table(COUNTERS)?, "revision")?);

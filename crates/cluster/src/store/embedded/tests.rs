@@ -81,6 +81,40 @@ fn a_failed_write_is_an_unknown_outcome_and_the_end() {
     assert!(matches!(event, Event::Closed(_)), "{event:?}");
 }
 
+/// Issue 3: a full disk passes. The transaction that met it is of unknown outcome; sessions live
+/// on, and once there is room the next question finds the file as it is, and watchers read anew.
+#[test]
+fn a_full_disk_heals_without_a_restart() {
+    for room in 0..12 {
+        let disk = Disk::default();
+        let table = Table::open_backend(disk.clone()).unwrap();
+        let again = disk.clone();
+        let reopen = Box::new(move || Table::open_backend(again.clone()));
+        let store = Embedded::start(table, reopen, None).unwrap();
+        let session = block_on(store.open_session(Duration::from_secs(9))).unwrap();
+        block_on(store.commit(pair(0))).unwrap();
+        let mut watch = store.watch("", Revision(1));
+        disk.fill_after(room);
+        let outcome = block_on(store.commit(pair(1))).unwrap();
+        if matches!(outcome, Outcome::Unknown(_)) {
+            let refused = block_on(store.commit(pair(2)));
+            assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+        }
+        assert!(block_on(store.keep_alive(session.id)).is_ok(), "room {room}");
+        disk.make_room();
+        let Ok(Outcome::Committed(last)) = block_on(store.commit(pair(3))) else { panic!() };
+        let found = block_on(store.read("a/")).unwrap();
+        let keys: Vec<&str> = found.entries.iter().map(|entry| &*entry.key).collect();
+        let both = keys == ["a/0000", "a/0001", "a/0003"];
+        assert!(both || keys == ["a/0000", "a/0003"], "room {room}: {keys:?}");
+        assert_eq!(found.revision, last);
+        if matches!(outcome, Outcome::Unknown(_)) {
+            let event = block_on(std::future::poll_fn(|cx| watch.poll_next(cx)));
+            assert_eq!(event, Event::Lagged, "room {room}");
+        }
+    }
+}
+
 /// A watcher that does not read is told to start over instead of growing without bound.
 #[test]
 fn a_slow_watcher_lags_and_is_told() {
@@ -221,6 +255,8 @@ struct Platters {
     /// Writes since the last sync.
     unsynced: Vec<(usize, Vec<u8>)>,
     left: Option<usize>,
+    /// What ends it is want of room.
+    full: bool,
 }
 
 /// What becomes of unsynced writes.
@@ -235,6 +271,15 @@ enum Loss {
 impl Disk {
     fn cut_after(&self, operations: usize) {
         self.0.lock().unwrap().left = Some(operations);
+    }
+
+    fn fill_after(&self, operations: usize) {
+        let mut platters = self.0.lock().unwrap();
+        (platters.left, platters.full) = (Some(operations), true);
+    }
+
+    fn make_room(&self) {
+        self.0.lock().unwrap().left = None;
     }
 
     fn has_died(&self) -> bool {
@@ -275,7 +320,10 @@ impl Disk {
         let mut platters = self.0.lock().unwrap();
         if platters.left == Some(0) {
             self.1.store(true, Ordering::Relaxed);
-            return Err(io::Error::other("the disk is gone"));
+            return Err(match platters.full {
+                true => io::ErrorKind::StorageFull.into(),
+                false => io::Error::other("the disk is gone"),
+            });
         }
         platters.left = platters.left.map(|left| left - 1);
         change(&mut platters);

@@ -63,6 +63,14 @@ impl Watchers {
         self.history.push_back((revision, changes));
     }
 
+    /// Has everyone read anew: what happened up to `revision` is not all known.
+    pub(super) fn restart(&mut self, revision: Revision) {
+        for feed in self.feeds.drain(..) {
+            feed.push(Event::Lagged);
+        }
+        (self.history, self.forgotten) = (VecDeque::new(), revision);
+    }
+
     pub(super) fn close(&mut self, reason: &str) {
         let reason = Arc::<str>::from(reason);
         for feed in self.feeds.drain(..) {
