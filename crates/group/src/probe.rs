@@ -23,6 +23,8 @@ names! {
     Mark {
         /// A leader withheld a partition that its old owner still holds (KIP-429).
         MemberWithheld,
+        /// A leader that withheld partitions had to start the next rebalance itself.
+        MemberNudged,
         /// A member's ownership ended because no answer came for a session timeout.
         MemberSessionLapsed,
         /// A sync was answered so late that the member asked again before it owned anything.

@@ -19,6 +19,10 @@ use ottla_model::{Generation, Instant, MemberId, NodeId};
 impl Member {
     /// Sends what the phase calls for.
     pub(super) fn advance_classic(&mut self, node: NodeId, now: Instant) {
+        if self.nudge_due().is_some_and(|at| at <= now) {
+            probe::hit(Mark::MemberNudged);
+            self.rejoin("partitions that were withheld are still nobody's", now);
+        }
         if self.join_due().is_some_and(|at| at <= now) {
             match &self.phase {
                 Phase::Unjoined => self.send_join(node, now),
@@ -46,6 +50,13 @@ impl Member {
             Phase::Syncing { send_at, .. } if !self.calls.has(Kind::Sync) => Some(*send_at),
             _ => None,
         }
+    }
+
+    /// When a leader that withheld partitions starts the rebalance that hands them on by itself.
+    /// Their owner does so once it gave them up (KIP-429); but it may have come back as another
+    /// process under the same instance id, which owns nothing and knows of nothing to give up.
+    pub(super) fn nudge_due(&self) -> Option<Instant> {
+        self.nudge_at.filter(|_| matches!(self.phase, Phase::Stable(_)))
     }
 
     /// When a heartbeat is to be sent, if one is. While a join is under way it renews no session,
@@ -244,6 +255,8 @@ impl Member {
         self.resume_commits(now);
         // What was lost since the join is kept from others like what is given up only now.
         let waits = !round.claimed.minus(&self.owned).is_empty();
+        let withholds = round.led.as_ref().is_some_and(|led| led.withholds);
+        self.nudge_at = withholds.then(|| now + self.config.session_timeout);
         self.phase = Phase::Stable(round);
         if !taken_away.is_empty() {
             probe::hit(Mark::MemberSecondRebalance);

@@ -40,7 +40,10 @@ impl Member {
     pub(super) fn has_led_outdated_topics(&self) -> bool {
         let Phase::Stable(Round { led: Some(led), .. }) = &self.phase else { return false };
         self.watch.is_fresh()
-            && led.iter().any(|(topic, count)| partitions_of(&self.watch.view, topic) != *count)
+            && led
+                .counts
+                .iter()
+                .any(|(topic, count)| partitions_of(&self.watch.view, topic) != *count)
     }
 
     fn assign_if_known(&mut self, now: Instant) {
@@ -51,14 +54,17 @@ impl Member {
         let (mut round, members, skips) = (round.clone(), core::mem::take(members), *skips);
         let view = &self.watch.view;
         let counts = self.watch.topics.iter().map(|t| (t.clone(), partitions_of(view, t)));
-        round.led = Some(counts.collect());
-        let parts = if skips {
+        let counts: BTreeMap<TopicName, usize> = counts.collect();
+        let (parts, withholds) = if skips {
             // KIP-814: the coordinator keeps what it has; the leader only watches the topics.
             probe::hit(Mark::MemberSkippedAssignment);
-            Vec::new()
+            (Vec::new(), false)
         } else {
-            parts(round.assignor, &members, view)
+            let sets = assign(round.assignor, &members, view);
+            let assigned: usize = sets.iter().map(Partitions::len).sum();
+            (encoded(&members, sets), assigned < counts.values().sum())
         };
+        round.led = Some(Led { counts, withholds });
         self.sync(round, parts, now);
     }
 }
@@ -72,8 +78,8 @@ fn read(metadata: &[u8]) -> Subscription {
     Subscription::decode(metadata).unwrap_or_default()
 }
 
-/// Each member's part, in the bytes members exchange.
-fn parts(assignor: Assignor, members: &[JoinedMember], view: &TopicsView) -> Vec<(MemberId, Blob)> {
+/// Each member's part, in the order of `members`.
+fn assign(assignor: Assignor, members: &[JoinedMember], view: &TopicsView) -> Vec<Partitions> {
     type Claim = (Partitions, Option<Generation>);
     let read: Vec<(Subscription, Claim)> = members
         .iter()
@@ -96,12 +102,22 @@ fn parts(assignor: Assignor, members: &[JoinedMember], view: &TopicsView) -> Vec
         .collect();
     let forgets = probe::has(Fault::LeaderForgetsToWithhold);
     let assignor = if forgets { Assignor::Sticky } else { assignor };
-    let sets = assignor.assign(&subscribers, view);
+    assignor.assign(&subscribers, view)
+}
+
+/// Each member's part in the bytes members exchange.
+fn encoded(members: &[JoinedMember], sets: Vec<Partitions>) -> Vec<(MemberId, Blob)> {
     let bytes = sets.into_iter().map(|partitions| {
         Blob::from(Assignment { partitions, user_data: None }.encode(VERSION_MAX))
     });
     members.iter().map(|member| member.member.clone()).zip(bytes).collect()
 }
 
-/// The topics a leader assigned by, and how many partitions each had.
-pub(super) type Led = BTreeMap<TopicName, usize>;
+/// What a leader remembers of the assignment it made.
+#[derive(Clone, Debug)]
+pub(super) struct Led {
+    /// The topics it assigned, and how many partitions each had.
+    counts: BTreeMap<TopicName, usize>,
+    /// Whether it kept partitions from their new owners until the old ones give them up.
+    pub(super) withholds: bool,
+}

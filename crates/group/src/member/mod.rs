@@ -85,6 +85,8 @@ pub struct Member {
     heartbeat_at: Instant,
     /// When the next join may be sent.
     join_at: Instant,
+    /// When a leader that withheld partitions asks what became of them.
+    nudge_at: Option<Instant>,
     /// Why the next join is sent (KIP-800).
     reason: &'static str,
     offsets: Offsets,
@@ -126,6 +128,7 @@ impl Member {
             settled: Instant::ZERO,
             heartbeat_at: Instant::ZERO,
             join_at: Instant::ZERO,
+            nudge_at: None,
             reason: "subscribed",
             offsets: Offsets::new(seed),
             outputs: VecDeque::new(),
@@ -260,7 +263,8 @@ impl Member {
             Link::Finding { deadline, .. } => Some(deadline),
             _ => None,
         };
-        let when_linked = [self.join_due(), self.heartbeat_due(), self.offsets.due(&self.calls)];
+        let offsets = self.offsets.due(&self.calls);
+        let when_linked = [self.join_due(), self.heartbeat_due(), self.nudge_due(), offsets];
         let when_linked = when_linked.into_iter().flatten().filter(|_| !waits_for_link).min();
         [link, when_linked, self.lapse_at(), self.leave_deadline(), self.calls.deadline()]
             .into_iter()
@@ -383,8 +387,7 @@ impl Member {
     /// owned is lost; the coordinator is, too. Looked at before every other input, so that an
     /// answer that comes too late is too late.
     fn lapse_if_due(&mut self, now: Instant) {
-        let is_due = self.lapse_at().is_some_and(|at| at <= now);
-        if !is_due || probe::has(Fault::MemberIgnoresLapse) {
+        if self.lapse_at().is_none_or(|at| now < at) {
             return;
         }
         probe::hit(Mark::MemberSessionLapsed);
@@ -398,7 +401,8 @@ impl Member {
 
     /// When ownership ends unless a heartbeat is answered, if there is any.
     fn lapse_at(&self) -> Option<Instant> {
-        (!self.owned.is_empty()).then(|| self.safe_until())
+        let ends = !self.owned.is_empty() && !probe::has(Fault::MemberIgnoresLapse);
+        ends.then(|| self.safe_until())
     }
 
     /// Until when nobody can have been given what this member has: a coordinator drops it after a

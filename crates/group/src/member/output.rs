@@ -38,7 +38,8 @@ pub enum Output {
         /// What to send.
         request: Request,
     },
-    /// Close both connections to the coordinator: it is given up.
+    /// Close both connections to the coordinator, at once and without sending what is still
+    /// queued (a reset): a commit given up with them must not arrive after a later one.
     Disconnect,
     /// These partitions are the application's from now on, besides those it has. Ends every
     /// rebalance, so it may be empty.

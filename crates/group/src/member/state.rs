@@ -107,7 +107,7 @@ pub(super) struct Round {
     pub(super) topics: Vec<TopicName>,
     /// What this member said it owns: the leader keeps it from others until it is given up.
     pub(super) claimed: Partitions,
-    /// The leader alone: each topic any member wants, and how many partitions it had.
+    /// The leader alone: what it made of this generation.
     pub(super) led: Option<Led>,
 }
 

@@ -277,6 +277,42 @@ fn s6_leader_rejoins_when_topics_change() {
     assert_eq!(bench.topics(&[("t", 3)]), r#"join "me" cooperative-sticky owns:t[0]; "#);
 }
 
+/// A leader that withheld a partition whose owner never gives it up, because it came back as a new
+/// process that owns nothing, does not leave it nobody's.
+#[test]
+fn leader_asks_after_what_it_withheld() {
+    let mut bench = Bench::new(COOPERATIVE);
+    bench.subscribe(&["t"]);
+    bench.find_and_join();
+    bench.topics(&[("t", 2)]);
+    let claims = Subscription {
+        topics: vec!["t".into()],
+        owned: [TopicPartition::new("t", 0), TopicPartition::new("t", 1)].into_iter().collect(),
+        generation: Some(Generation(1)),
+        ..Subscription::default()
+    };
+    let members =
+        [("me", Subscription { owned: Partitions::new(), ..claims.clone() }), ("you", claims)];
+    let members = members.map(|(member, subscription)| JoinedMember {
+        member: member.into(),
+        instance: None,
+        metadata: subscription.encode(3).into(),
+    });
+    let said = bench.answer(Reply::Join(Ok(Joined {
+        generation: Generation(2),
+        protocol_type: "consumer".into(),
+        protocol: "cooperative-sticky".into(),
+        leader: "me".into(),
+        member: "me".into(),
+        skip_assignment: false,
+        members: members.to_vec(),
+    })));
+    assert_eq!(said, r#"sync 2 ["me=", "you=t[0]"]; "#);
+    assert_eq!(bench.synced(&[]), "assigned:; ");
+    let said = bench.wait(45_000, Some(Ok(())));
+    assert!(said.ends_with(r#"join "me" cooperative-sticky owns:; "#), "{said}");
+}
+
 /// KIP-429: an eager member gives up everything, and joins when the application is done.
 #[test]
 fn eager_revokes_before_it_joins() {
