@@ -14,14 +14,23 @@ mod parse;
 mod print;
 mod stage;
 
+use ottla_group::probe::{self, Fault};
 use stage::Stage;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// Faults belong to the process: one test at a time.
+static PROCESS: Mutex<()> = Mutex::new(());
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios")
+}
 
 #[test]
 fn scenarios() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
-    let mut files: Vec<PathBuf> = fs::read_dir(&folder)
+    let _alone = PROCESS.lock();
+    let mut files: Vec<PathBuf> = fs::read_dir(folder())
         .expect("the folder of scenarios")
         .map(|entry| entry.expect("a folder entry").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "txt"))
@@ -30,6 +39,24 @@ fn scenarios() {
     assert!(!files.is_empty());
     let failed: Vec<String> = files.iter().filter_map(|path| check(path).err()).collect();
     assert!(failed.is_empty(), "\n{}\n{} scenario(s) differ", failed.join("\n"), failed.len());
+}
+
+/// Bugs that the swarm's careful members hide are told apart by these.
+#[test]
+fn reintroduced_bugs_change_scenarios() {
+    let _alone = PROCESS.lock();
+    for (fault, file) in [
+        (Fault::CoordinatorTakesStaleCommits, "stale-generation.txt"),
+        (Fault::CoordinatorTakesStaleAssignments, "stale-generation.txt"),
+        (Fault::CoordinatorRepeatsGenerations, "restart.txt"),
+        (Fault::CoordinatorForgetsRemovals, "absence.txt"),
+    ] {
+        let text = fs::read_to_string(folder().join(file)).expect("a readable scenario");
+        probe::inject(Some(fault));
+        let actual = std::panic::catch_unwind(|| run(file, &text));
+        probe::inject(None);
+        assert!(actual.is_err() || actual.is_ok_and(|actual| actual != text), "{fault:?}");
+    }
 }
 
 fn check(path: &Path) -> Result<(), String> {

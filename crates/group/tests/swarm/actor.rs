@@ -11,7 +11,7 @@ use ottla_group::member::{
 };
 use ottla_group::message::GroupError;
 use ottla_group::message::offsets::{Committed, Fetched};
-use ottla_model::{InstanceId, NodeId, Offset, PartitionId, TopicId, TopicName};
+use ottla_model::{InstanceId, NodeId, Offset, PartitionId, TopicName};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -70,8 +70,6 @@ pub struct Actor {
     revocations: u32,
     commits: BTreeMap<OffsetsId, usize>,
     fetches: BTreeMap<OffsetsId, (Partitions, Floor)>,
-    /// What was committed last, by number of commit.
-    sent_commits: BTreeMap<usize, Vec<(usize, i64)>>,
 }
 
 impl Actor {
@@ -98,7 +96,6 @@ impl Actor {
             revocations: 0,
             commits: BTreeMap::new(),
             fetches: BTreeMap::new(),
-            sent_commits: BTreeMap::new(),
         }
     }
 
@@ -191,7 +188,6 @@ impl World {
         actor.positions.clear();
         actor.commits.clear();
         actor.fetches.clear();
-        actor.sent_commits.clear();
         actor.revoking = Partitions::new();
     }
 
@@ -328,7 +324,7 @@ impl World {
                 if let (Some(number), Ok(committed)) =
                     (self.actors[slot].commits.remove(&id), outcome)
                 {
-                    self.note_commit(slot, number, &committed);
+                    self.note_commit(number, &committed);
                 }
             }
             Output::Fetched { id, outcome } => return self.note_fetched(slot, id, outcome),
@@ -390,7 +386,10 @@ impl World {
                 let is_owned = member.owned().contains(topic, *partition);
                 if is_owned && !is_again && partitions.contains(topic, *partition) {
                     let offset = committed.as_ref().map_or(0, |committed| committed.offset.0);
-                    actor.positions.insert(place(topic, *partition), offset);
+                    let at = place(topic, *partition);
+                    // What was committed for a topic that is no more is no position in this one.
+                    let is_current = floor.is_current(&self.checker.floor(), at);
+                    actor.positions.insert(at, if is_current { offset } else { 0 });
                 }
             }
         }
@@ -473,20 +472,20 @@ impl World {
         if offsets.is_empty() {
             return;
         }
-        let number = self.checker.number_commit(offsets.clone());
-        let id = member.commit(committable(&offsets, number), now);
+        let topics = self.checker.floor();
+        let commit = committable(&offsets, self.checker.next_commit(), &topics);
+        let number = self.checker.number_commit(offsets);
+        let id = member.commit(commit, now);
         actor.commits.insert(id, number);
-        actor.sent_commits.insert(number, offsets);
     }
 
-    fn note_commit(&mut self, slot: usize, number: usize, committed: &Committed) {
-        let Some(sent) = self.actors[slot].sent_commits.remove(&number) else { return };
+    fn note_commit(&mut self, number: usize, committed: &Committed) {
         let is_stored = |wanted: usize| {
             committed.topics.iter().any(|(topic, partitions)| {
                 partitions.iter().any(|(p, outcome)| place(topic, *p) == wanted && outcome.is_ok())
             })
         };
-        self.checker.committed(sent.into_iter().filter(|(place, _)| is_stored(*place)));
+        self.checker.committed(number, is_stored);
     }
 
     fn note_failure(&mut self, slot: usize, error: GroupError) -> Verdict {
@@ -518,14 +517,14 @@ fn is_excused(actors: &[Actor], now: u64) -> impl Fn(Life) -> bool {
 }
 
 /// Offsets as a member commits them, with the commit's number beside each.
-fn committable(offsets: &[(usize, i64)], number: usize) -> Vec<TopicOffsets> {
+fn committable(offsets: &[(usize, i64)], number: usize, now: &Floor) -> Vec<TopicOffsets> {
     let mut topics: Vec<TopicOffsets> = Vec::new();
     for (at, offset) in offsets {
         let (topic, partition) =
             (at / crate::checker::PARTITIONS_MAX, at % crate::checker::PARTITIONS_MAX);
         let name = topic_name(topic);
         if topics.last().is_none_or(|last| last.topic.as_str() != name) {
-            let id = TopicId([topic as u8 + 1; 16]);
+            let id = now.id(topic);
             topics.push(TopicOffsets { topic: name.into(), id, partitions: Vec::new() });
         }
         if let Some(last) = topics.last_mut() {

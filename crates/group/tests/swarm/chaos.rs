@@ -21,7 +21,11 @@ impl World {
             69..=74 => return self.resubscribe(slot),
             75..=77 => {
                 let topic = self.rng.below(TOPICS);
-                self.grow_topic(topic);
+                if self.rng.percent(25) {
+                    self.recreate_topic(topic);
+                } else {
+                    self.grow_topic(topic);
+                }
             }
             78..=81 => self.wall_skew_ms = self.rng.between(0, 7_200_000) as i64 - 3_600_000,
             82..=87 => return self.start(slot),

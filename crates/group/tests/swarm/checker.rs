@@ -1,17 +1,31 @@
 //! What must hold, seen from outside: by what members were told and what readers were answered.
 
+use crate::world::topic_id;
 use ottla_group::assign::Partitions;
 use ottla_group::message::offsets::Fetched;
-use ottla_model::{Generation, PartitionId};
+use ottla_model::{Generation, PartitionId, TopicId};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Topics are `t0`, `t1`, ...; a partition is a place in one flat list.
 pub const TOPICS: usize = 3;
 pub const PARTITIONS_MAX: usize = 8;
 pub const PLACES: usize = TOPICS * PARTITIONS_MAX;
 
-/// Per partition the least offset a reader may see from now on; 0 while nothing was acked.
-pub type Floor = [i64; PLACES];
+/// What a reader that begins now must at least see.
+#[derive(Clone, Copy, Default)]
+pub struct Floor {
+    /// Per partition the least offset; 0 while nothing was acked.
+    offsets: [i64; PLACES],
+    /// The ids the topics have.
+    ids: [TopicId; TOPICS],
+}
+
+/// A commit that was sent, and of which topics.
+struct Commit {
+    offsets: Vec<(usize, i64)>,
+    ids: [TopicId; TOPICS],
+}
 
 /// One process of one member slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -32,7 +46,7 @@ pub struct Checker {
     generations: BTreeMap<Life, Generation>,
     floor: Floor,
     /// Every commit ever sent, by its number: what it says.
-    commits: Vec<Vec<(usize, i64)>>,
+    commits: Vec<Commit>,
     pub acked: u64,
     pub reads: u64,
 }
@@ -50,9 +64,31 @@ fn named(place: usize) -> String {
     format!("{}-{}", topic_name(place / PARTITIONS_MAX), place % PARTITIONS_MAX)
 }
 
+/// An offset as it was read, and the note beside it: the number of its commit.
+type Seen = (i64, Option<Arc<str>>);
+
+/// Whether the topic of this place is the same in both.
+fn is_same(one: &[TopicId; TOPICS], other: &[TopicId; TOPICS], place: usize) -> bool {
+    one[place / PARTITIONS_MAX] == other[place / PARTITIONS_MAX]
+}
+
+impl Floor {
+    /// Whether a topic is still the one it was.
+    pub fn is_current(&self, now: &Self, place: usize) -> bool {
+        is_same(&self.ids, &now.ids, place)
+    }
+
+    /// The id a topic has.
+    pub fn id(&self, topic: usize) -> TopicId {
+        self.ids[topic]
+    }
+}
+
 impl Checker {
     pub fn new() -> Self {
-        Self { owners: vec![Vec::new(); PLACES], ..Self::default() }
+        let mut checker = Self { owners: vec![Vec::new(); PLACES], ..Self::default() };
+        (0..TOPICS).for_each(|topic| checker.topic_made(topic, topic_id(topic, 1)));
+        checker
     }
 
     /// A member was told that these are its own from now on. `is_excused` names those that may have
@@ -131,17 +167,33 @@ impl Checker {
         })
     }
 
+    /// The number of the next commit.
+    pub fn next_commit(&self) -> usize {
+        self.commits.len()
+    }
+
     /// A commit is about to be sent; its number goes into its metadata.
     pub fn number_commit(&mut self, offsets: Vec<(usize, i64)>) -> usize {
-        self.commits.push(offsets);
+        self.commits.push(Commit { offsets, ids: self.floor.ids });
         self.commits.len() - 1
     }
 
-    pub fn committed(&mut self, offsets: impl Iterator<Item = (usize, i64)>) {
+    /// A commit was acknowledged, for some of its partitions.
+    pub fn committed(&mut self, number: usize, is_stored: impl Fn(usize) -> bool) {
         self.acked += 1;
-        for (place, offset) in offsets {
-            self.floor[place] = self.floor[place].max(offset);
+        let commit = &self.commits[number];
+        for (place, offset) in &commit.offsets {
+            if is_stored(*place) && is_same(&commit.ids, &self.floor.ids, *place) {
+                self.floor.offsets[*place] = self.floor.offsets[*place].max(*offset);
+            }
         }
+    }
+
+    /// A topic was made, perhaps in place of another: nothing is committed for it.
+    pub fn topic_made(&mut self, topic: usize, id: TopicId) {
+        self.floor.ids[topic] = id;
+        let first = topic * PARTITIONS_MAX;
+        self.floor.offsets[first..first + PARTITIONS_MAX].fill(0);
     }
 
     /// What a read that begins now must at least see.
@@ -156,16 +208,25 @@ impl Checker {
         for (topic, partitions) in &fetched.topics {
             for (partition, committed) in partitions {
                 let place = place(topic, *partition);
+                if !is_same(&floor.ids, &self.floor.ids, place) {
+                    // It was read before the topic was made anew, or after: who knows.
+                    continue;
+                }
                 let offset = committed.as_ref().map_or(0, |committed| committed.offset.0);
-                if offset < floor[place] {
+                if offset < floor.offsets[place] {
                     return Err(format!(
                         "{} was read as {offset} after {} was acknowledged or read",
                         named(place),
-                        floor[place]
+                        floor.offsets[place]
                     ));
                 }
+                let is_inherited =
+                    |id: TopicId| !id.is_zero() && id != floor.ids[place / PARTITIONS_MAX];
+                if committed.as_ref().is_some_and(|committed| is_inherited(committed.topic_id)) {
+                    return Err(format!("{} inherits an offset", named(place)));
+                }
                 // Whoever reads it may rely on it.
-                self.floor[place] = self.floor[place].max(offset);
+                self.floor.offsets[place] = self.floor.offsets[place].max(offset);
                 seen[place] = Some((offset, committed.as_ref().map(|c| c.metadata.clone())));
             }
         }
@@ -173,13 +234,14 @@ impl Checker {
     }
 
     /// Commits are whole: where one partition of a commit is seen, so are the others, or newer.
-    fn check_whole(&self, seen: &[Option<(i64, Option<std::sync::Arc<str>>)>; PLACES]) -> Verdict {
+    fn check_whole(&self, seen: &[Option<Seen>; PLACES]) -> Verdict {
         for (_, metadata) in seen.iter().flatten() {
             let number = metadata.as_ref().and_then(|text| text.parse::<usize>().ok());
             let Some(commit) = number.and_then(|number| self.commits.get(number)) else { continue };
-            for (place, offset) in commit {
+            for (place, offset) in &commit.offsets {
                 if let Some((other, _)) = &seen[*place]
                     && other < offset
+                    && is_same(&commit.ids, &self.floor.ids, *place)
                 {
                     let place = named(*place);
                     return Err(format!("half a commit: {place} at {other}, not yet {offset}"));

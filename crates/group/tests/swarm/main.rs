@@ -20,7 +20,7 @@ mod site;
 mod wires;
 mod world;
 
-use ottla_group::probe::{self, Fault};
+use ottla_group::probe::{self, Fault, Mark};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use world::{EVENTS_MIN, World};
@@ -30,8 +30,31 @@ static PROCESS: Mutex<()> = Mutex::new(());
 const SEEDS_DEFAULT: u64 = 300;
 /// After so many broken seeds there is no need for more.
 const BROKEN_MAX: usize = 8;
+/// A bug must show itself in so many seeds.
+const BUG_SEEDS_MAX: u64 = 1000;
 /// With so many seeds every coverage mark must have been hit.
 const SEEDS_FULL: u64 = 20_000;
+
+/// Branches no member of the shipped code leads to, each with the scenario that does.
+const MARKS_ELSEWHERE: &[Mark] = &[
+    // phantom.txt: only clients older than KIP-394 join without knowing their id.
+    Mark::CoordinatorStrangerGone,
+    // absence.txt: members never delete what they committed.
+    Mark::CoordinatorAbsenceWaited,
+];
+
+/// Bugs that members of the shipped code hide, each with the scenario that shows them.
+const FAULTS_ELSEWHERE: &[Fault] = &[
+    // stale-generation.txt: a member commits only what it owns, closes the connection of a commit
+    // it gives up, and stops before others begin, so its stale commits do not arrive.
+    Fault::CoordinatorTakesStaleCommits,
+    // stale-generation.txt: the same, for the assignments of a leader.
+    Fault::CoordinatorTakesStaleAssignments,
+    // restart.txt: what could be taken for a request of the second telling does not arrive.
+    Fault::CoordinatorRepeatsGenerations,
+    // absence.txt: members never delete what they committed.
+    Fault::CoordinatorForgetsRemovals,
+];
 
 /// What one seed came to.
 struct Outcome {
@@ -69,7 +92,7 @@ fn no_violation() {
     let seeds = number("OTTLA_SEEDS").unwrap_or(SEEDS_DEFAULT);
     let first = number("OTTLA_SEED_FIRST").unwrap_or(0);
     let began = std::time::Instant::now();
-    let sums = run_all(first, seeds);
+    let sums = run_all(first, seeds, BROKEN_MAX);
     let took = began.elapsed();
     println!(
         "{seeds} seeds: {} events, {} commits acknowledged, {} reads, {} seeds with two \
@@ -81,11 +104,13 @@ fn no_violation() {
         seeds as f64 / took.as_secs_f64(),
     );
     let missed: Vec<_> = probe::hits().filter(|(_, hit)| !hit).map(|(mark, _)| mark).collect();
+    let missed_here: Vec<_> = missed.iter().filter(|m| !MARKS_ELSEWHERE.contains(m)).collect();
     println!("marks hit: {} of {}; missed: {missed:?}", all_marks() - missed.len(), all_marks());
     let broken = sums.broken.into_inner().expect("no thread panicked");
     assert!(broken.is_empty(), "{}", broken.join("\n"));
     assert!(sums.rivalled.load(Relaxed) >= seeds / 10, "two coordinators in a tenth of the seeds");
-    assert!(seeds < SEEDS_FULL || missed.is_empty(), "marks that no seed reached: {missed:?}");
+    let is_full = seeds >= SEEDS_FULL;
+    assert!(!is_full || missed_here.is_empty(), "marks that no seed reached: {missed_here:?}");
 }
 
 fn all_marks() -> usize {
@@ -102,7 +127,7 @@ struct Sums {
     broken: Mutex<Vec<String>>,
 }
 
-fn run_all(first: u64, seeds: u64) -> Sums {
+fn run_all(first: u64, seeds: u64, broken_max: usize) -> Sums {
     let sums = Sums::default();
     let next = AtomicU64::new(first);
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -112,7 +137,7 @@ fn run_all(first: u64, seeds: u64) -> Sums {
                 loop {
                     let seed = next.fetch_add(1, Relaxed);
                     let broken = sums.broken.lock().expect("no thread panicked").len();
-                    if seed >= first + seeds || broken >= BROKEN_MAX {
+                    if seed >= first + seeds || broken >= broken_max {
                         return;
                     }
                     check(seed, &sums);
@@ -150,6 +175,7 @@ fn replay(seed: u64) -> String {
 }
 
 /// Runs one seed and prints everything that happens in it.
+#[allow(clippy::print_stdout, reason = "it was asked for")]
 fn tell(seed: u64) {
     let mut world = World::new(seed, true);
     let verdict = world.run();
@@ -172,23 +198,19 @@ fn every_seed_is_one_run() {
 #[test]
 fn reintroduced_bugs_are_found() {
     let _alone = PROCESS.lock();
-    const SEEDS_MAX: u64 = 2000;
     let mut unfound = Vec::new();
-    for fault in Fault::ALL {
+    // An assertion of the core is as good a find as a violation; nobody wants to read it.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    for fault in Fault::ALL.iter().filter(|fault| !FAULTS_ELSEWHERE.contains(fault)) {
         probe::inject(Some(*fault));
-        let found = (0..SEEDS_MAX).find_map(|seed| {
-            // An assertion of the core is as good a find as a violation.
-            let verdict = std::panic::catch_unwind(|| run(seed).verdict);
-            match verdict {
-                Ok(verdict) => verdict.err().map(|violation| (seed, violation)),
-                Err(_) => Some((seed, "an assertion fails".into())),
-            }
-        });
+        let sums = run_all(0, BUG_SEEDS_MAX, 1);
         probe::inject(None);
-        match found {
-            Some((seed, violation)) => println!("{fault:?}: seed {seed}: {violation}"),
+        match sums.broken.into_inner().expect("no thread panicked").first() {
+            Some(found) => println!("{fault:?}: {}", found.lines().next().unwrap_or_default()),
             None => unfound.push(fault),
         }
     }
-    assert!(unfound.is_empty(), "bugs that {SEEDS_MAX} seeds do not find: {unfound:?}");
+    std::panic::set_hook(hook);
+    assert!(unfound.is_empty(), "bugs that {BUG_SEEDS_MAX} seeds do not find: {unfound:?}");
 }

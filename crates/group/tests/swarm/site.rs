@@ -302,7 +302,9 @@ impl World {
             && at < place.timer_at
         {
             place.timer_at = at;
-            self.at(at.max(self.now), Event::SiteTimer(site, reign));
+            // A deadline that has passed is looked at again soon, not at once for ever.
+            let at = if at > self.now { at } else { self.now + MS };
+            self.at(at, Event::SiteTimer(site, reign));
         }
         for item in emitted {
             if let Emitted::Reply(token, reply) = item {

@@ -65,9 +65,12 @@ pub struct World {
     pub log: Log,
     pub topics: Arc<TopicsView>,
     pub counts: [usize; TOPICS],
+    /// How often each topic was made.
+    pub incarnations: [u8; TOPICS],
     pub checker: Checker,
     pub is_calm: bool,
     calm_since: u64,
+    has_blown: bool,
     pub wall_skew_ms: i64,
     /// Renewals fail until then.
     pub lease_cut_until: u64,
@@ -96,11 +99,13 @@ impl World {
             owner: 0,
             epoch: OwnershipEpoch(0),
             log: Log::default(),
-            topics: Arc::new(view(&counts)),
+            topics: Arc::new(view(&counts, &[1; TOPICS])),
             counts,
+            incarnations: [1; TOPICS],
             checker: Checker::new(),
             is_calm: false,
             calm_since: 0,
+            has_blown: false,
             wall_skew_ms: 0,
             lease_cut_until: 0,
             observer: [None; 2],
@@ -185,16 +190,38 @@ impl World {
 
     /// How long a message takes.
     pub fn network_delay(&mut self) -> u64 {
-        if self.is_calm || self.rng.percent(85) {
-            self.rng.between(50, 3000) * 1000
-        } else {
-            self.rng.between(3, 700) * MS
+        match self.rng.below(100) {
+            _ if self.is_calm => self.rng.between(50, 3000) * 1000,
+            // Long enough for the world to have moved on.
+            0 => self.rng.between(1, 10) * SECOND,
+            1..=14 => self.rng.between(3, 700) * MS,
+            _ => self.rng.between(50, 3000) * 1000,
         }
     }
 
     pub fn grow_topic(&mut self, topic: usize) {
         self.counts[topic] = (self.counts[topic] + 1).min(PARTITIONS_MAX);
-        self.topics = Arc::new(view(&self.counts));
+        self.topics_changed();
+    }
+
+    /// A topic is deleted and made again: nobody may see what was committed for the one before.
+    pub fn recreate_topic(&mut self, topic: usize) {
+        self.trace.say(|| format!("--- topic {topic} is made anew"));
+        self.incarnations[topic] = self.incarnations[topic].wrapping_add(1).max(1);
+        self.checker.topic_made(topic, topic_id(topic, self.incarnations[topic]));
+        for actor in &mut self.actors {
+            // Whoever reads it is told that there is no such topic, and begins at the begin.
+            for (place, offset) in &mut actor.positions {
+                if place / PARTITIONS_MAX == topic {
+                    *offset = 0;
+                }
+            }
+        }
+        self.topics_changed();
+    }
+
+    fn topics_changed(&mut self) {
+        self.topics = Arc::new(view(&self.counts, &self.incarnations));
         let (topics, now) = (self.topics.clone(), self.clock());
         for site in &mut self.sites {
             if let Some(broker) = &mut site.broker {
@@ -255,10 +282,8 @@ impl World {
         }
         let is_owned = live == 0 || self.checker.all_owned(&self.counts, &wanted);
         if unsettled.is_none() && is_owned && self.events >= EVENTS_MIN {
-            self.is_settled = true;
-            return Ok(());
-        }
-        if self.now > self.calm_since + CALM_MAX {
+            self.is_settled = !self.last_blow();
+        } else if self.now > self.calm_since + CALM_MAX {
             return Err(match unsettled {
                 Some(slot) => format!("member {slot} is not assigned long after the storm"),
                 None => format!("not every partition is owned by {live} members after the storm"),
@@ -266,6 +291,20 @@ impl World {
         }
         self.after(500 * MS, Event::Inspect);
         Ok(())
+    }
+
+    /// In some seeds, once everything is in order, a member dies and the coordinator moves in the
+    /// same moment: the new one has to notice, and everything must come into order once more.
+    fn last_blow(&mut self) -> bool {
+        if self.has_blown || self.rng.percent(70) {
+            return false;
+        }
+        self.has_blown = true;
+        self.calm_since = self.now;
+        let slot = self.rng.below(self.plan.slots);
+        self.drop_process(slot);
+        self.take_over();
+        true
     }
 
     /// Someone who is no member reads everything, from whichever site.
@@ -301,9 +340,16 @@ fn kind(event: Event) -> u64 {
     }
 }
 
-fn view(counts: &[usize; TOPICS]) -> TopicsView {
+/// The id of a topic as it was made the `incarnation`th time.
+pub fn topic_id(topic: usize, incarnation: u8) -> TopicId {
+    let mut id = [topic as u8 + 1; 16];
+    id[15] = incarnation;
+    TopicId(id)
+}
+
+fn view(counts: &[usize; TOPICS], incarnations: &[u8; TOPICS]) -> TopicsView {
     TopicsView::new((0..TOPICS).map(|topic| Topic {
-        id: TopicId([topic as u8 + 1; 16]),
+        id: topic_id(topic, incarnations[topic]),
         name: topic_name(topic).into(),
         partitions: vec![Partition::default(); counts[topic]],
     }))
