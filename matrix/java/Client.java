@@ -5,7 +5,6 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
-import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.stream.Collectors;
@@ -15,10 +14,12 @@ import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
@@ -98,34 +99,13 @@ public final class Client {
         stopWhenInputEnds();
         StringDeserializer text = new StringDeserializer();
         try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(config, text, text)) {
-            consumer.subscribe(Collections.singleton(flags.get("--topic")), new Listener());
+            Progress progress = new Progress(consumer);
+            consumer.subscribe(Collections.singleton(flags.get("--topic")), progress);
             while (!stopping) {
-                ConsumerRecords<String, String> records = consumer.poll(Duration.ofMillis(100));
-                if (!records.isEmpty()) {
-                    handle(consumer, records);
-                }
+                progress.take(consumer.poll(Duration.ofMillis(100)));
             }
         }
         print("closed");
-    }
-
-    private static void handle(
-            KafkaConsumer<String, String> consumer, ConsumerRecords<String, String> records) {
-        StringBuilder lines = new StringBuilder();
-        for (ConsumerRecord<String, String> record : records) {
-            lines.append("record ").append(record.partition()).append(' ').append(record.offset())
-                .append(' ').append(record.key()).append(' ').append(record.value()).append('\n');
-        }
-        System.out.print(lines);
-        System.out.flush();
-        consumer.commitSync();
-        Map<Integer, Long> committed = new TreeMap<>();
-        for (TopicPartition partition : records.partitions()) {
-            committed.put(partition.partition(), consumer.position(partition));
-        }
-        print("committed " + committed.entrySet().stream()
-            .map(entry -> entry.getKey() + ":" + entry.getValue())
-            .collect(Collectors.joining(",")));
     }
 
     private static String assignor(String name) {
@@ -164,7 +144,50 @@ public final class Client {
         System.out.flush();
     }
 
-    private static final class Listener implements ConsumerRebalanceListener {
+    /**
+     * What was read and is not yet committed. A cooperative consumer reads on while its group
+     * rebalances, so a commit may fail and must then be made before the partition goes.
+     */
+    private static final class Progress implements ConsumerRebalanceListener {
+        private final KafkaConsumer<String, String> consumer;
+        private final Map<TopicPartition, OffsetAndMetadata> uncommitted = new HashMap<>();
+
+        Progress(KafkaConsumer<String, String> consumer) {
+            this.consumer = consumer;
+        }
+
+        void take(ConsumerRecords<String, String> records) {
+            StringBuilder lines = new StringBuilder();
+            for (ConsumerRecord<String, String> record : records) {
+                lines.append("record ").append(record.partition())
+                    .append(' ').append(record.offset())
+                    .append(' ').append(record.key())
+                    .append(' ').append(record.value()).append('\n');
+                uncommitted.put(
+                    new TopicPartition(record.topic(), record.partition()),
+                    new OffsetAndMetadata(record.offset() + 1));
+            }
+            System.out.print(lines);
+            System.out.flush();
+            commit();
+        }
+
+        private void commit() {
+            if (uncommitted.isEmpty()) {
+                return;
+            }
+            try {
+                consumer.commitSync(uncommitted);
+            } catch (RebalanceInProgressException later) {
+                print("error commit: " + later.getMessage());
+                return;
+            }
+            print("committed " + uncommitted.entrySet().stream()
+                .map(entry -> entry.getKey().partition() + ":" + entry.getValue().offset())
+                .collect(Collectors.joining(",")));
+            uncommitted.clear();
+        }
+
         @Override
         public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
             print("assigned " + list(partitions));
@@ -172,6 +195,13 @@ public final class Client {
 
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+            commit();
+            onPartitionsLost(partitions);
+        }
+
+        @Override
+        public void onPartitionsLost(Collection<TopicPartition> partitions) {
+            uncommitted.keySet().removeAll(partitions);
             print("revoked " + list(partitions));
         }
 

@@ -9,6 +9,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from kafka.errors import CommitFailedError, RebalanceInProgressError
 
 import common
 from common import emit, offset_list, partition_list
@@ -46,12 +47,47 @@ def produce(args):
     emit(f"produced {len(sends)}")
 
 
-class Listener(ConsumerRebalanceListener):
+class Progress(ConsumerRebalanceListener):
+    """What was read and is not yet committed. A cooperative consumer reads on while its group
+    rebalances, so a commit may fail and must then be made before the partition goes."""
+
+    def __init__(self, consumer):
+        self.consumer = consumer
+        self.uncommitted = {}
+
+    def take(self, polled):
+        emit(
+            *(
+                common.record_line(r.partition, r.offset, r.key, r.value)
+                for records in polled.values()
+                for r in records
+            )
+        )
+        self.uncommitted |= {p.partition: r[-1].offset + 1 for p, r in polled.items()}
+        self.commit()
+
+    def commit(self):
+        if not self.uncommitted:
+            return
+        try:
+            self.consumer.commit()
+        except (CommitFailedError, RebalanceInProgressError) as failure:
+            emit(f"error commit: {failure}")
+        else:
+            emit(f"committed {offset_list(self.uncommitted)}")
+            self.uncommitted.clear()
+
     def on_partitions_assigned(self, assigned):
         emit(f"assigned {partition_list(assigned)}")
 
     def on_partitions_revoked(self, revoked):
-        emit(f"revoked {partition_list(revoked)}")
+        self.commit()
+        self.on_partitions_lost(revoked)
+
+    def on_partitions_lost(self, lost):
+        for partition in lost:
+            self.uncommitted.pop(partition.partition, None)
+        emit(f"revoked {partition_list(lost)}")
 
 
 def consume(args):
@@ -69,25 +105,12 @@ def consume(args):
         auto_offset_reset="earliest",
         **options,
     )
-    consumer.subscribe([args.topic], listener=Listener())
+    progress = Progress(consumer)
+    consumer.subscribe([args.topic], listener=progress)
     while not stopping.is_set():
-        polled = consumer.poll(timeout_ms=100)
-        if polled:
-            handle(consumer, polled)
+        progress.take(consumer.poll(timeout_ms=100))
     consumer.close(autocommit=False)
     emit("closed")
-
-
-def handle(consumer, polled):
-    emit(
-        *(
-            common.record_line(r.partition, r.offset, r.key, r.value)
-            for records in polled.values()
-            for r in records
-        )
-    )
-    consumer.commit()
-    emit(f"committed {offset_list({p.partition: r[-1].offset + 1 for p, r in polled.items()})}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 //! The clients under test: how each is installed, started, and what it cannot do.
 
-use super::java::{compile, jvm};
+use super::java::{classes, compile};
 use super::report::Report;
 use super::scenario::{self, Setting};
 use super::{connect, streams};
 use crate::kafka::install::{Missing, Need, apt_get, ensure, in_ci, installed, quiet, text_of};
-use crate::kafka::{self, NEEDS as JAVA};
+use crate::kafka::{self, NEEDS as JAVA, java};
 use crate::shell::root;
 use std::fs;
 use std::path::PathBuf;
@@ -162,7 +162,16 @@ impl Runtime {
 }
 
 fn java_client(line: &str, libs: &str) -> Command {
-    let mut command = jvm(line, &root().join(libs));
+    // The client and its codecs alone: the broker's and the tools' jars double the start.
+    const JARS: &[&str] = &["kafka-clients-", "lz4-", "slf4j-api-", "snappy-", "zstd-"];
+    let mut class_path = vec![classes(line).display().to_string()];
+    for entry in fs::read_dir(root().join(libs)).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if JARS.iter().any(|jar| name.starts_with(jar)) {
+            class_path.push(entry.path().display().to_string());
+        }
+    }
+    let mut command = java(&class_path);
     command.arg("Client");
     command
 }
