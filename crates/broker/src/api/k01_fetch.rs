@@ -98,11 +98,13 @@ fn open(cx: &Context<'_>, request: &FetchRequest<'_>) -> Result<Opening, Session
 fn plan(broker: &Broker, request: &FetchRequest<'_>, wanted: &[Wanted]) -> Plan {
     let hosted = broker.partitions.hosted();
     let bytes_max = usize::try_from(request.max_bytes).unwrap_or(0);
+    let bytes_max = bytes_max.min(broker.config.fetch_max_bytes);
     let wait_max_ms = u64::try_from(request.max_wait_ms).unwrap_or(0);
     Plan {
         wait_max: Duration::from_millis(wait_max_ms).min(WAIT_MAX),
-        bytes_min: usize::try_from(request.min_bytes).unwrap_or(0),
-        bytes_max: bytes_max.min(broker.config.fetch_max_bytes),
+        // More than fits into an answer cannot be waited for.
+        bytes_min: usize::try_from(request.min_bytes).unwrap_or(0).min(bytes_max),
+        bytes_max,
         wants: wanted.iter().map(|wanted| want(broker, &hosted, wanted)).collect(),
     }
 }

@@ -4,6 +4,7 @@
 use super::plan::{Outcome, Plan, read_once};
 use crate::net::Lifeline;
 use crate::partitions::Passes;
+use bytes::Bytes;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,8 +41,11 @@ impl Drop for Place<'_> {
 }
 
 /// Waits until `plan` finds enough, its time is up or the broker shuts down; then what there is.
-pub(crate) async fn wait(plan: &Plan, first: Outcome, lifeline: &Lifeline) -> Outcome {
+pub(crate) async fn wait(plan: &Plan, mut first: Outcome, lifeline: &Lifeline) -> Outcome {
     let mut watch = Watch::new(plan, &first);
+    // Whoever waits must not hold records meanwhile: they are read again, and cheaply.
+    let had_some = first.bytes > 0;
+    first.found.iter_mut().for_each(|found| found.records = Bytes::new());
     let mut draining = pin!(lifeline.draining());
     let mut alarm = pin!(tokio::time::sleep(plan.wait_max));
     poll_fn(|cx| {
@@ -49,7 +53,7 @@ pub(crate) async fn wait(plan: &Plan, first: Outcome, lifeline: &Lifeline) -> Ou
         if watch.poll_enough(cx).is_ready() || over { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    if watch.stirred { read_once(plan) } else { first }
+    if watch.stirred || had_some { read_once(plan) } else { first }
 }
 
 /// The partitions of a fetch, watched for more records.

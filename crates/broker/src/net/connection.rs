@@ -133,7 +133,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             let mut moved = !draining && self.read(cx)?;
             moved |= self.decide(draining)?;
             moved |= self.collect(cx)?;
+            let (had_room, full) = (self.has_room(), self.is_full());
             self.write(cx)?;
+            // Room that a write made must be used now: nobody else would wake this task for it.
+            moved |= (!had_room && self.has_room()) || (full && !self.is_full());
             if draining && self.replies.is_empty() && self.outbox.is_empty() {
                 return Err(End::Drained);
             }
@@ -205,7 +208,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Moves the replies that are ready to the outbox. True if one was.
     fn collect(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         let mut any = false;
-        while self.outbox.len() < OUTBOX_BYTES_MAX {
+        while !self.is_full() {
             let Poll::Ready(ready) = self.replies.poll_next(cx) else { break };
             self.send(ready)?;
             any = true;
@@ -250,8 +253,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(())
     }
 
+    /// Whether no more replies are collected until some have left.
+    fn is_full(&self) -> bool {
+        self.outbox.len() >= OUTBOX_BYTES_MAX
+    }
+
+    /// Whether more requests are read and decided.
     fn has_room(&self) -> bool {
-        self.replies.len() < self.limits.in_flight_max && self.outbox.len() < OUTBOX_BYTES_MAX
+        let waiting = self.outbox.len() + self.replies.bytes();
+        self.replies.len() < self.limits.in_flight_max && waiting < OUTBOX_BYTES_MAX
     }
 
     /// Ends the connection if a time limit has passed; else sleeps until the next one.

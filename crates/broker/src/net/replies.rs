@@ -13,6 +13,8 @@ use std::task::{Context, Poll};
 #[derive(Default)]
 pub(super) struct Replies {
     slots: VecDeque<Slot>,
+    /// Bytes of replies that are done and wait for their elders.
+    bytes: usize,
 }
 
 /// One request that was decided: what it was and when it arrived, and its reply.
@@ -41,6 +43,11 @@ impl Replies {
         self.slots.len()
     }
 
+    /// Bytes of replies that are done and wait for their elders.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether nothing is owed.
     pub(super) fn is_empty(&self) -> bool {
         self.slots.is_empty()
@@ -60,7 +67,10 @@ impl Replies {
             Answer::Now(reply) if self.slots.is_empty() => {
                 return Some(Ready { key, arrived, reply: Some(reply) });
             }
-            Answer::Now(reply) => State::Done(reply),
+            Answer::Now(reply) => {
+                self.bytes += size(&reply);
+                State::Done(reply)
+            }
             Answer::Later(later) => State::Waiting { later, held: None },
             Answer::Held(later, held) => State::Waiting { later, held: Some(held) },
         };
@@ -74,7 +84,10 @@ impl Replies {
             return Poll::Pending;
         };
         let reply = match state {
-            State::Done(reply) => reply,
+            State::Done(reply) => {
+                self.bytes -= size(&reply);
+                reply
+            }
             State::Waiting { mut later, held } => match later.as_mut().poll(cx) {
                 Poll::Ready(reply) => reply,
                 Poll::Pending => {
@@ -86,4 +99,8 @@ impl Replies {
         };
         Poll::Ready(Ready { key, arrived, reply: Some(reply) })
     }
+}
+
+fn size(reply: &Reply) -> usize {
+    reply.as_ref().map_or(0, |output| output.len())
 }

@@ -267,3 +267,42 @@ fn the_end_is_told_in_every_version() {
         assert_eq!((part.offset, part.leader_epoch >= 0), (1, version >= 4), "version {version}");
     }
 }
+
+/// KIP-74: a fetch gets one batch whatever its bounds, so that a reader always gets on.
+#[test]
+fn a_batch_larger_than_the_bounds_is_fetched_alone() {
+    let broker = TestBroker::with(&[("fetch.max.bytes", "2000")]);
+    let mut client = broker.connect();
+    create_topic(&mut client, "t", 1);
+    for _ in 0..3 {
+        produced(&mut client, &produce("t", 0, -1, &batch(&[&"x".repeat(3_000)])));
+    }
+    let mut request = fetch("t", 0, 0, 0);
+    request.topics[0].partitions[0].partition_max_bytes = 100;
+    let answer = client.ask(FETCH, &request);
+    assert_eq!(records_of(only(&answer.read())).len(), 1);
+}
+
+/// Replies that wait behind an elder are bounded too: the connection is not read on meanwhile.
+#[test]
+fn answers_behind_a_waiting_one_do_not_pile_up() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    create_topic(&mut client, "empty", 1);
+    create_topic(&mut client, "full", 1);
+    for _ in 0..4 {
+        produced(&mut client, &produce("full", 0, -1, &batch(&[&"x".repeat(900_000)])));
+    }
+    client.send(FETCH, &fetch("empty", 0, 0, 1_000));
+    let mut large = fetch("full", 0, 0, 0);
+    large.max_bytes = 8 << 20;
+    large.topics[0].partitions[0].partition_max_bytes = 8 << 20;
+    for _ in 0..20 {
+        client.send(FETCH, &large);
+    }
+    assert!(records_of(only(&client.receive(ApiKey::Fetch, FETCH).read())).is_empty());
+    for _ in 0..20 {
+        let answer = client.receive(ApiKey::Fetch, FETCH);
+        assert_eq!(records_of(only(&answer.read())).len(), 4);
+    }
+}
