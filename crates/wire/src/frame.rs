@@ -109,3 +109,6 @@ fn write(
     }
     result
 }
+
+#[cfg(test)]
+mod tests;

@@ -355,3 +355,6 @@ impl Buf for OutputBuf {
         used
     }
 }
+
+#[cfg(test)]
+mod tests;
