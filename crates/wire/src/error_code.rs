@@ -222,3 +222,20 @@ impl fmt::Debug for ErrorCode {
         fmt::Display::fmt(self, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kafka 4.4's codes run from -1 to 136 without a gap.
+    #[test]
+    fn every_number_has_one_code() {
+        let numbers: Vec<i16> = ErrorCode::ALL.iter().map(|code| code.number()).collect();
+        assert_eq!(numbers, (-1..=136).collect::<Vec<_>>());
+        for code in ErrorCode::ALL {
+            assert_eq!(ErrorCode::from_number(code.number()), Some(*code));
+        }
+        assert_eq!(ErrorCode::from_number(137), None);
+        assert_eq!(ErrorCode::NotCoordinator.to_string(), "NOT_COORDINATOR (16)");
+    }
+}

@@ -148,3 +148,16 @@ fn every_message_is_shared_or_only_ours() {
         assert_ne!(SHARED.contains(name), only_ours, "{name}");
     }
 }
+
+/// Kafka's clients and kafka-protocol's would try the same again. CONCURRENT_TRANSACTIONS became
+/// retriable after the version of Kafka that kafka-protocol follows.
+#[test]
+fn the_same_errors_are_retriable() {
+    use kafka_protocol::ResponseError::{self, Unknown};
+    for code in ottla_wire::ErrorCode::ALL.iter().filter(|code| code.is_error()) {
+        match ResponseError::try_from_code(code.number()) {
+            None | Some(Unknown(_) | ResponseError::ConcurrentTransactions) => {}
+            Some(theirs) => assert_eq!(code.is_retriable(), theirs.is_retriable(), "{code}"),
+        }
+    }
+}
