@@ -90,8 +90,9 @@ impl Producer {
         while !world.is_stopping() {
             while self.unacked.len() < IN_FLIGHT {
                 let sent = self.next();
-                self.send(&mut link, &sent)?;
+                // Kept before it is sent: one that breaks off in sending has to go again.
                 self.unacked.push_back(sent);
+                self.send(&mut link, self.unacked.back().expect("just kept"))?;
             }
             self.receive(world, &mut link)?;
         }
@@ -150,7 +151,10 @@ impl Producer {
             0 => self.acked(world, outcome.base_offset),
             // Not here yet, not leader, storage: whatever a restarting broker may say.
             3 | 5 | 6 | 7 | 56 => return Err(io::Error::other("not now")),
-            code => world.violation(format!("partition {}: produce error {code}", self.partition)),
+            code => {
+                let (partition, message) = (self.partition, outcome.error_message);
+                world.violation(format!("partition {partition}: error {code}: {message:?}"));
+            }
         }
         Ok(())
     }
