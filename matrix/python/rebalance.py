@@ -67,7 +67,9 @@ def timed(name, members, act):
 def main():
     bootstrap = sys.argv[1]
     topic = NewTopic(TOPIC, num_partitions=PARTITIONS, replication_factor=1)
-    for created in AdminClient({"bootstrap.servers": bootstrap}).create_topics([topic]).values():
+    # Held by a name: a client that is collected takes its requests with it.
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for created in admin.create_topics([topic]).values():
         created.result(timeout=60)
     members = [Member(bootstrap) for _ in range(MEMBERS)]
     timed("all start, ms", members, lambda: [m.start() for m in members])
