@@ -51,7 +51,7 @@ impl Bench {
         self.shard.handle_request(Request {
             token: Token(self.serial),
             connection: ConnectionId(1),
-            client: Client { id: "consumer-bench-1", host: "/127.0.0.1" },
+            client: Client { id: "consumer-bench-1", host: "/127.0.0.1", ..Client::default() },
             fresh,
             now: self.now,
             body,
@@ -154,6 +154,7 @@ fn commit(bencher: Bencher<'_, '_>, partitions: i32) {
             member: &joined.member,
             instance: None,
             retention: None,
+            knows_epochs: true,
             topics,
         }));
         let append = bench.shard.poll_append();

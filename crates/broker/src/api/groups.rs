@@ -39,7 +39,7 @@ pub(super) fn ask_shard(cx: &mut Context<'_>, shard: Arc<Cell>, body: Ask<'_>) -
         // Nothing else needs a new name.
         _ => [0; 16],
     };
-    let client = Client { id: cx.client_id, host: &cx.session.host };
+    let client = Client { id: cx.client_id, host: &cx.session.host, ..Client::default() };
     let asked = shard.ask(cx.session.id, client, fresh, cx.now, body);
     Question { asked, shard: Some(shard) }
 }
@@ -121,6 +121,8 @@ fn count(broker: &Broker, key: ApiKey, reply: &Reply) {
         Reply::Sync(reply) => reply.as_ref().err().copied(),
         Reply::Heartbeat(reply) => reply.err(),
         Reply::Leave(reply) => reply.as_ref().err().copied(),
+        Reply::ConsumerHeartbeat(reply) => reply.as_ref().err().copied(),
+        Reply::ConsumerDescribe(reply) => reply.as_ref().err().copied(),
         Reply::Commit(reply) => reply.as_ref().err().copied(),
         Reply::FetchOffsets(reply) => reply.as_ref().err().copied(),
         Reply::DeleteOffsets(reply) => reply.as_ref().err().copied(),

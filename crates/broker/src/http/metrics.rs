@@ -82,6 +82,8 @@ impl Snapshot {
             ("Empty", self.states.empty),
             ("PreparingRebalance", self.states.preparing_rebalance),
             ("CompletingRebalance", self.states.completing_rebalance),
+            ("Assigning", self.states.assigning),
+            ("Reconciling", self.states.reconciling),
             ("Stable", self.states.stable),
         ];
         let help = "Groups by state";

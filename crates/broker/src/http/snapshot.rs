@@ -156,6 +156,8 @@ impl Snapshot {
         self.states.empty += states.empty;
         self.states.preparing_rebalance += states.preparing_rebalance;
         self.states.completing_rebalance += states.completing_rebalance;
+        self.states.assigning += states.assigning;
+        self.states.reconciling += states.reconciling;
         self.states.stable += states.stable;
         for (cause, count) in rebalances {
             *self.rebalances.entry(cause).or_default() += count;

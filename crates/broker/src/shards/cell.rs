@@ -406,10 +406,15 @@ enum Failure {
 /// Whether a request may make the shard write.
 fn appends(body: &Ask<'_>) -> bool {
     match body {
-        Ask::Heartbeat(_) | Ask::FetchOffsets(_) | Ask::Describe(_) | Ask::List(_) => false,
+        Ask::Heartbeat(_)
+        | Ask::ConsumerDescribe(_)
+        | Ask::FetchOffsets(_)
+        | Ask::Describe(_)
+        | Ask::List(_) => false,
         Ask::Join(_)
         | Ask::Sync(_)
         | Ask::Leave(_)
+        | Ask::ConsumerHeartbeat(_)
         | Ask::Commit(_)
         | Ask::DeleteOffsets(_)
         | Ask::DeleteGroup(_) => true,

@@ -54,6 +54,7 @@ impl World {
             member: "",
             instance: None,
             retention: None,
+            knows_epochs: true,
             topics: vec![topic],
         }))
     }

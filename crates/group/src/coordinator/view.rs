@@ -30,6 +30,10 @@ pub struct StateCounts {
     pub preparing_rebalance: usize,
     /// See [`GroupState::CompletingRebalance`].
     pub completing_rebalance: usize,
+    /// See [`GroupState::Assigning`].
+    pub assigning: usize,
+    /// See [`GroupState::Reconciling`].
+    pub reconciling: usize,
     /// See [`GroupState::Stable`].
     pub stable: usize,
 }
@@ -40,6 +44,8 @@ impl StateCounts {
             GroupState::Empty => self.empty += 1,
             GroupState::PreparingRebalance => self.preparing_rebalance += 1,
             GroupState::CompletingRebalance => self.completing_rebalance += 1,
+            GroupState::Assigning => self.assigning += 1,
+            GroupState::Reconciling => self.reconciling += 1,
             GroupState::Stable => self.stable += 1,
             // A dead group is not kept.
             GroupState::Dead => {}

@@ -168,6 +168,7 @@ impl Sender {
             member: &self.member,
             instance: self.instance.as_deref(),
             retention: None,
+            knows_epochs: true,
             topics: topics.iter().map(TopicOffsets::ask).collect(),
         }
     }

@@ -58,6 +58,13 @@ pub(super) fn on(kind: Kind, error: GroupError) -> Verdict {
         E::MemberIdRequired => Verdict::AdoptId,
         // Another process runs under this instance id: two would take turns for ever.
         E::FencedInstanceId => Verdict::Fail,
+        // Answers of the consumer protocol, which a member of this one never asks for.
+        E::UnreleasedInstanceId
+        | E::FencedMemberEpoch
+        | E::StaleMemberEpoch
+        | E::UnsupportedAssignor
+        | E::InvalidRegularExpression
+        | E::UnsupportedVersion => Verdict::Fail,
         // Configuration that the broker or the group refuses; only a person can change it.
         E::InvalidGroupId
         | E::InvalidSessionTimeout

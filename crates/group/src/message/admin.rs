@@ -74,7 +74,7 @@ pub struct DeleteGroup<'a> {
     pub group: &'a str,
 }
 
-/// The states Kafka's tools know a classic group by. A KIP-848 group has its own and adds them.
+/// The states Kafka's tools know a group by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum GroupState {
     /// No members; perhaps offsets.
@@ -83,6 +83,10 @@ pub enum GroupState {
     PreparingRebalance,
     /// Waiting for the leader's assignment.
     CompletingRebalance,
+    /// Consumer protocol: a new target is to be computed.
+    Assigning,
+    /// Consumer protocol: members are on their way to the target.
+    Reconciling,
     /// Everyone has an assignment.
     Stable,
     /// Gone.
@@ -96,6 +100,8 @@ impl GroupState {
             Self::Empty => "Empty",
             Self::PreparingRebalance => "PreparingRebalance",
             Self::CompletingRebalance => "CompletingRebalance",
+            Self::Assigning => "Assigning",
+            Self::Reconciling => "Reconciling",
             Self::Stable => "Stable",
             Self::Dead => "Dead",
         }
@@ -113,6 +119,8 @@ impl fmt::Display for GroupState {
 pub enum GroupKind {
     /// JoinGroup and SyncGroup.
     Classic,
+    /// ConsumerGroupHeartbeat (KIP-848).
+    Consumer,
 }
 
 impl GroupKind {
@@ -120,6 +128,7 @@ impl GroupKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Classic => "classic",
+            Self::Consumer => "consumer",
         }
     }
 }

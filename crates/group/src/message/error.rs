@@ -29,6 +29,19 @@ pub enum GroupError {
     MemberIdRequired,
     /// Another member took over this `group.instance.id`: stop (KIP-345).
     FencedInstanceId,
+    /// Another member holds this `group.instance.id` and has not left: try again later (KIP-848).
+    UnreleasedInstanceId,
+    /// The member's epoch is not one it can have: give up all partitions and join again (KIP-848).
+    FencedMemberEpoch,
+    /// The member's epoch is not the current one: ask again with the one of the next heartbeat
+    /// (KIP-848).
+    StaleMemberEpoch,
+    /// There is no server-side assignor of this name: fix the configuration (KIP-848).
+    UnsupportedAssignor,
+    /// The subscription's pattern cannot be understood: fix the subscription (KIP-848).
+    InvalidRegularExpression,
+    /// The group's protocol does not allow this version of the request: use a newer one.
+    UnsupportedVersion,
     /// The group has as many members as it may have.
     GroupMaxSizeReached,
     /// The group still has members.

@@ -7,12 +7,14 @@
 
 pub mod admin;
 pub mod classic;
+pub mod consumer;
 mod error;
 pub mod offsets;
 
 pub use error::GroupError;
 
 use alloc::sync::Arc;
+use core::time::Duration;
 use ottla_model::{ConnectionId, Now};
 
 /// Names one request until its reply leaves; chosen by the shell, opaque here.
@@ -46,6 +48,20 @@ pub struct Client<'a> {
     pub id: &'a str,
     /// The peer's address, without port.
     pub host: &'a str,
+    /// What it bears.
+    pub patience: Patience,
+}
+
+/// Which of the ways to hear of a change at once this client bears. The shell knows, by the
+/// client's name or by the user's will; a client it does not know bears neither.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Patience {
+    /// The shortest heartbeat interval it may be told while it owes or awaits something; `None`
+    /// where it is always told its group's.
+    pub interval_min: Option<Duration>,
+    /// How long its heartbeat's answer may be kept while there is nothing to tell it; `None` where
+    /// it is answered at once.
+    pub hold_max: Option<Duration>,
 }
 
 /// What a request asks. The register and consumer protocols add their variants beside the classic
@@ -60,6 +76,10 @@ pub enum Ask<'a> {
     Heartbeat(classic::Heartbeat<'a>),
     /// Classic (and, without a protocol of its own, register): some members leave.
     Leave(classic::Leave<'a>),
+    /// Consumer: join, stay, acknowledge or leave.
+    ConsumerHeartbeat(consumer::Heartbeat<'a>),
+    /// Consumer: describe one group.
+    ConsumerDescribe(consumer::Describe<'a>),
     /// Store offsets.
     Commit(offsets::Commit<'a>),
     /// Read offsets.
@@ -85,6 +105,10 @@ pub enum Reply {
     Heartbeat(Result<(), GroupError>),
     /// To [`Ask::Leave`]: one outcome per named member, in the request's order.
     Leave(Result<classic::Left, GroupError>),
+    /// To [`Ask::ConsumerHeartbeat`].
+    ConsumerHeartbeat(Result<consumer::Beat, GroupError>),
+    /// To [`Ask::ConsumerDescribe`].
+    ConsumerDescribe(Result<consumer::Description, GroupError>),
     /// To [`Ask::Commit`].
     Commit(Result<offsets::Committed, GroupError>),
     /// To [`Ask::FetchOffsets`].
@@ -107,6 +131,8 @@ impl Ask<'_> {
             Self::Sync(ask) => Some(ask.group),
             Self::Heartbeat(ask) => Some(ask.group),
             Self::Leave(ask) => Some(ask.group),
+            Self::ConsumerHeartbeat(ask) => Some(ask.group),
+            Self::ConsumerDescribe(ask) => Some(ask.group),
             Self::Commit(ask) => Some(ask.group),
             Self::FetchOffsets(ask) => Some(ask.group),
             Self::DeleteOffsets(ask) => Some(ask.group),
@@ -123,6 +149,8 @@ impl Ask<'_> {
             Self::Sync(_) => Reply::Sync(Err(error)),
             Self::Heartbeat(_) => Reply::Heartbeat(Err(error)),
             Self::Leave(_) => Reply::Leave(Err(error)),
+            Self::ConsumerHeartbeat(_) => Reply::ConsumerHeartbeat(Err(error)),
+            Self::ConsumerDescribe(_) => Reply::ConsumerDescribe(Err(error)),
             Self::Commit(_) => Reply::Commit(Err(error)),
             Self::FetchOffsets(_) => Reply::FetchOffsets(Err(error)),
             Self::DeleteOffsets(_) => Reply::DeleteOffsets(Err(error)),
@@ -145,6 +173,8 @@ impl Reply {
             Self::Sync(_) => Self::Sync(Err(error)),
             Self::Heartbeat(_) => Self::Heartbeat(Err(error)),
             Self::Leave(_) => Self::Leave(Err(error)),
+            Self::ConsumerHeartbeat(_) => Self::ConsumerHeartbeat(Err(error)),
+            Self::ConsumerDescribe(_) => Self::ConsumerDescribe(Err(error)),
             Self::Commit(_) => Self::Commit(Err(error)),
             Self::FetchOffsets(_) => Self::FetchOffsets(Err(error)),
             Self::DeleteOffsets(_) => Self::DeleteOffsets(Err(error)),

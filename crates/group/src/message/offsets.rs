@@ -27,6 +27,9 @@ pub struct Commit<'a> {
     pub instance: Option<&'a str>,
     /// How long to keep these offsets, where the request says (OffsetCommit v2-v4).
     pub retention: Option<core::time::Duration>,
+    /// Whether the request is one that can tell of member epochs (OffsetCommit v9+); a member of
+    /// the consumer protocol must use one.
+    pub knows_epochs: bool,
     /// What to store.
     pub topics: Vec<CommitTopic<'a>>,
 }

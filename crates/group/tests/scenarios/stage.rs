@@ -210,7 +210,7 @@ impl Stage {
         self.broker.request(Request {
             token,
             connection,
-            client: Client { id: asker, host: "/10.0.0.1" },
+            client: Client { id: asker, host: "/10.0.0.1", ..Client::default() },
             fresh,
             now,
             body,
@@ -351,6 +351,7 @@ impl Stage {
                 member: &id,
                 instance: command.text("instance"),
                 retention: command.span("retention")?,
+                knows_epochs: true,
                 topics,
             }),
         );

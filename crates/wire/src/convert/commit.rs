@@ -44,6 +44,7 @@ pub fn ask<'a>(
         member: request.member_id,
         instance: request.group_instance_id,
         retention: u64::try_from(request.retention_time_ms).ok().map(Duration::from_millis),
+        knows_epochs: version >= 9,
         topics,
     };
     ((!plan.asks_nothing()).then_some(ask), plan)

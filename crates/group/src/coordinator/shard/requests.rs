@@ -59,6 +59,8 @@ impl Shard {
             Ask::Commit(_)
             | Ask::DeleteOffsets(_)
             | Ask::Describe(_)
+            | Ask::ConsumerHeartbeat(_)
+            | Ask::ConsumerDescribe(_)
             | Ask::DeleteGroup(_)
             | Ask::List(_) => ask.refused(GroupError::GroupIdNotFound),
         };
@@ -94,6 +96,9 @@ impl Turn<'_> {
             Ask::Sync(ask) => self.sync(call, ask),
             Ask::Heartbeat(ask) => self.heartbeat(call, ask),
             Ask::Leave(ask) => self.leave(call, ask),
+            Ask::ConsumerHeartbeat(_) | Ask::ConsumerDescribe(_) => {
+                self.reply(call.token, ask.refused(GroupError::GroupIdNotFound));
+            }
             Ask::Commit(ask) => self.commit_offsets(call, ask),
             Ask::FetchOffsets(ask) => self.fetch_offsets(call, ask),
             Ask::DeleteOffsets(ask) => self.delete_offsets(call, ask),
@@ -133,6 +138,8 @@ fn judge<'a>(config: &Config, ask: &'a Ask<'a>) -> Result<Scope<'a>, GroupError>
         Ask::Sync(sync) => named(sync.group),
         Ask::Heartbeat(heartbeat) => named(heartbeat.group),
         Ask::Leave(leave) => named(leave.group),
+        Ask::ConsumerHeartbeat(heartbeat) => named(heartbeat.group),
+        Ask::ConsumerDescribe(describe) => named(describe.group),
         // The empty group id is as good as any for offsets, as it was before groups had rules.
         Ask::Commit(commit) if commit.generation.0 < 0 => Ok(Scope::New(commit.group)),
         Ask::Commit(commit) => Ok(Scope::Existing(commit.group)),

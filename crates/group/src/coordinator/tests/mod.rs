@@ -283,7 +283,7 @@ impl World {
         self.shard.handle_request(Request {
             token,
             connection: ConnectionId(connection),
-            client: Client { id: client_id, host: "/127.0.0.1" },
+            client: Client { id: client_id, host: "/127.0.0.1", ..Client::default() },
             fresh,
             now: self.now,
             body,
@@ -415,6 +415,7 @@ impl World {
             member,
             instance: None,
             retention,
+            knows_epochs: true,
             topics: alloc::vec![CommitTopic { topic, id, partitions: partitions.collect() }],
         });
         self.ask(1, "c", body)

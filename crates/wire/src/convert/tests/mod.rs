@@ -24,7 +24,7 @@ fn assert_same(left: &impl std::fmt::Debug, right: &impl std::fmt::Debug, versio
     assert_eq!(format!("{left:?}"), format!("{right:?}"), "version {version}");
 }
 
-const ERRORS: [GroupError; 20] = [
+const ERRORS: [GroupError; 26] = [
     GroupError::NotCoordinator,
     GroupError::LoadInProgress,
     GroupError::NotAvailable,
@@ -37,6 +37,12 @@ const ERRORS: [GroupError; 20] = [
     GroupError::RebalanceInProgress,
     GroupError::MemberIdRequired,
     GroupError::FencedInstanceId,
+    GroupError::UnreleasedInstanceId,
+    GroupError::FencedMemberEpoch,
+    GroupError::StaleMemberEpoch,
+    GroupError::UnsupportedAssignor,
+    GroupError::InvalidRegularExpression,
+    GroupError::UnsupportedVersion,
     GroupError::GroupMaxSizeReached,
     GroupError::NonEmptyGroup,
     GroupError::GroupIdNotFound,
