@@ -12,6 +12,7 @@
 mod harness;
 mod parse;
 mod print;
+mod print_consumer;
 mod stage;
 
 use ottla_group::probe::{self, Fault};

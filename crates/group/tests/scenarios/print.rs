@@ -31,7 +31,7 @@ impl Names {
         self.0.iter().find(|(_, known)| *known == name).map(|(id, _)| id.as_str())
     }
 
-    fn of<'a>(&'a self, id: &'a str) -> &'a str {
+    pub fn of<'a>(&'a self, id: &'a str) -> &'a str {
         match self.0.get(id) {
             Some(name) => name,
             None if id.is_empty() => "-",
@@ -52,6 +52,10 @@ impl Names {
             Reply::Heartbeat(outcome) => format!("heartbeat {}", shown(outcome)),
             Reply::Leave(Ok(left)) => self.left(left),
             Reply::Leave(Err(error)) => format!("leave {error}"),
+            Reply::ConsumerHeartbeat(Ok(beat)) => self.beat(beat),
+            Reply::ConsumerHeartbeat(Err(error)) => error.to_string(),
+            Reply::ConsumerDescribe(Ok(group)) => self.consumer_description(group),
+            Reply::ConsumerDescribe(Err(error)) => format!("describe {error}"),
             Reply::Commit(Ok(committed)) => {
                 format!("committed {}", each(&committed.topics, shown))
             }
