@@ -9,6 +9,7 @@ mod partitions;
 mod problem;
 mod range;
 mod roundrobin;
+pub mod server;
 mod sticky;
 pub mod subscription;
 
