@@ -153,7 +153,11 @@ impl Log {
     /// `first` on included.
     pub(super) fn write_checkpoint_now(&mut self, first: usize) -> io::Result<()> {
         for segment in &self.shared.segments()[first..] {
-            segment.write_indexes()?;
+            match Arc::ptr_eq(segment, &self.active) {
+                true => segment.write_indexes()?,
+                // There may have been no room to seal it when its end was found.
+                false => segment.seal()?,
+            }
             segment.sync_indexes()?;
         }
         let checkpoint = self.checkpoint();
@@ -229,7 +233,7 @@ impl Syncing {
         self.under_way
     }
 
-    /// Nothing is unsynced; of the segments that stayed no index is vouched for.
+    /// Nothing is unsynced; no index is vouched for of the segments that stayed from one on.
     pub(super) fn cut(&mut self, stayed: &[Arc<Segment>]) {
         let unindexed = stayed.split_last().map(|(_, sealed)| sealed.to_vec()).unwrap_or_default();
         *self = Self { unindexed, checkpoint_due: true, ..Self::default() };

@@ -3,6 +3,10 @@
 //! Entries are written to the file a page at a time; the newest wait in memory, where a reader
 //! at the log's end finds them. An index is a hint: whoever follows it checks what is there.
 //!
+//! A restart takes the file of a sealed segment by its size, and of the newest one as far as the
+//! checkpoint says. So a file is only ever added to, and one that is made anew takes the old
+//! one's place whole and synced: on the disk it is the old one, the new one, or not there.
+//!
 //! ```text
 //! .index      last offset of a batch, from the segment's base i32 | where it begins i32
 //! .timeindex  greatest timestamp so far i64 | last offset of its batch, from the base i32
@@ -14,7 +18,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::fs::{File, Fs, OpenMode};
+use crate::fs::{self, File, Fs, OpenMode};
 
 /// What an index holds: fixed bytes, ordered by a key.
 pub(crate) trait Entry: Copy {
@@ -61,12 +65,14 @@ struct State<E> {
     written: u32,
     tail: Vec<E>,
     last: Option<E>,
+    /// Made anew: whatever lies at the path is to be replaced, not written over.
+    anew: bool,
 }
 
 impl<E: Entry> Index<E> {
     /// The index of a new segment: empty, the file not there yet.
     pub(crate) fn new(fs: Arc<dyn Fs>, path: PathBuf) -> Self {
-        let state = State { file: None, written: 0, tail: Vec::new(), last: None };
+        let state = State { file: None, written: 0, tail: Vec::new(), last: None, anew: false };
         Self { fs, path, state: RwLock::new(state) }
     }
 
@@ -117,21 +123,26 @@ impl<E: Entry> Index<E> {
         self.state.read().tail.len()
     }
 
-    /// Writes what waits in memory to the file, creating it even if that is nothing.
+    /// Writes what waits in memory to the file, creating it even if that is nothing. After
+    /// [`Index::clear`] that is a whole new file, durable at once, in the place of the old one.
     pub(crate) fn write_out(&self) -> io::Result<()> {
         let mut state = self.state.write();
         if state.tail.is_empty() && state.written > 0 {
-            return Ok(());
-        }
-        let file = self.file(&mut state)?;
-        if state.tail.is_empty() {
             return Ok(());
         }
         let mut bytes = Vec::with_capacity(state.tail.len() * E::LEN);
         for entry in &state.tail {
             entry.write(&mut bytes);
         }
-        file.write_at(u64::from(state.written) * E::LEN as u64, &bytes)?;
+        if state.anew {
+            fs::replace(&*self.fs, &self.path, &bytes)?;
+            (state.anew, state.file) = (false, None);
+        } else {
+            let file = self.file(&mut state)?;
+            if !bytes.is_empty() {
+                file.write_at(u64::from(state.written) * E::LEN as u64, &bytes)?;
+            }
+        }
         state.written += state.tail.len() as u32;
         state.tail.clear();
         Ok(())
@@ -202,10 +213,10 @@ impl<E: Entry> Index<E> {
         floor_in_file(&*file, written, key)
     }
 
-    /// Forgets every entry, to be filled anew. The file is overwritten when that is written out.
+    /// Forgets every entry, to be filled anew. The file is replaced when that is written out.
     pub(crate) fn clear(&self) {
         let mut state = self.state.write();
-        (state.written, state.last) = (0, None);
+        (state.written, state.last, state.anew) = (0, None, true);
         state.tail.clear();
     }
 
