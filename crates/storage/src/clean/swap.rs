@@ -43,13 +43,11 @@ fn take_place(
     cleaned: &Segment,
     swap: &Path,
 ) -> io::Result<()> {
-    for segment in group {
-        let keeps: &[&str] =
-            if segment.base == cleaned.base { &[names::SNAPSHOT, names::LOG] } else { &[] };
-        for suffix in names::OF_SEGMENT.iter().filter(|suffix| !keeps.contains(suffix)) {
-            remove(fs, &names::path(dir, segment.base, suffix))?;
-        }
+    for segment in group.iter().filter(|segment| segment.base != cleaned.base) {
+        remove_replaced(fs, dir, segment.base)?;
     }
+    remove(fs, &names::path(dir, cleaned.base, names::TXN_INDEX))?;
+    remove_indexes(fs, dir, cleaned.base)?;
     cleaned.seal()?;
     cleaned.sync_indexes()?;
     // Originals gone, indexes there: only then may it look like any other segment.
@@ -58,61 +56,77 @@ fn take_place(
     fs.sync_dir(dir)
 }
 
-/// What [`sweep`] did.
-#[derive(Debug, Default)]
-pub(crate) struct Swept {
-    /// Whether the folder's files are other ones now.
-    pub(crate) changed: bool,
-    /// Segments whose index files may be those of another life.
-    pub(crate) reindex: Vec<Offset>,
-}
-
-/// Finishes what a crash interrupted: swaps are completed, rubbish is removed.
-pub(crate) fn sweep(fs: &dyn Fs, dir: &Path, listed: &[Listed]) -> io::Result<Swept> {
-    let mut swept = Swept::default();
+/// Finishes what a crash interrupted: swaps are completed, rubbish is removed. True if the folder's
+/// files are other ones now.
+pub(crate) fn sweep(fs: &dyn Fs, dir: &Path, listed: &[Listed]) -> io::Result<bool> {
+    let mut changed = false;
+    let mut swaps = Vec::new();
     for file in listed {
         let name = file.name.as_str();
         if let Some(original) = name.strip_suffix(names::SWAP) {
-            swept.changed = true;
-            finish_swap(fs, dir, original, listed, &mut swept.reindex)?;
+            changed = true;
+            match names::offset(original, names::LOG) {
+                Some(base) => swaps.push(base),
+                None => drop_index_swap(fs, dir, original)?,
+            }
         } else if is_rubbish(name, listed) {
-            swept.changed = true;
+            changed = true;
             remove(fs, &dir.join(name))?;
         }
     }
-    if swept.changed {
-        fs.sync_dir(dir)?;
-    }
-    Ok(swept)
-}
-
-/// Puts the swap file in its place. An index is not worth it: it is made anew.
-fn finish_swap(
-    fs: &dyn Fs,
-    dir: &Path,
-    original: &str,
-    listed: &[Listed],
-    reindex: &mut Vec<Offset>,
-) -> io::Result<()> {
-    let swap = dir.join(format!("{original}{}", names::SWAP));
-    let Some(base) = names::offset(original, names::LOG) else {
-        let of_index = |suffix| names::offset(original, suffix);
-        reindex.extend(of_index(names::INDEX).or(of_index(names::TIME_INDEX)));
-        return remove(fs, &swap);
-    };
-    reindex.push(base);
-    let end = end_of(fs, &swap)?;
-    for file in listed {
-        let replaced = names::offset(&file.name, names::LOG);
-        if let Some(replaced) = replaced.filter(|it| *it > base && *it < end) {
-            for suffix in names::OF_SEGMENT {
-                remove(fs, &names::path(dir, replaced, suffix))?;
-            }
+    swaps.sort_unstable();
+    let mut covered_to = Offset(0);
+    // One that reaches over another is the newer: it was made of what the other holds.
+    for base in swaps {
+        if base >= covered_to {
+            covered_to = finish_swap(fs, dir, base, listed)?;
         }
     }
+    if changed {
+        fs.sync_dir(dir)?;
+    }
+    Ok(changed)
+}
+
+/// An index is not worth it: it is made anew.
+fn drop_index_swap(fs: &dyn Fs, dir: &Path, original: &str) -> io::Result<()> {
+    let of_index = |suffix| names::offset(original, suffix);
+    if let Some(base) = of_index(names::INDEX).or(of_index(names::TIME_INDEX)) {
+        remove_indexes(fs, dir, base)?;
+        fs.sync_dir(dir)?;
+    }
+    remove(fs, &names::behind(&dir.join(original), names::SWAP))
+}
+
+/// Puts the swap file in its place. Returns where it ends.
+fn finish_swap(fs: &dyn Fs, dir: &Path, base: Offset, listed: &[Listed]) -> io::Result<Offset> {
+    let path = names::path(dir, base, names::LOG);
+    let swap = names::behind(&path, names::SWAP);
+    let end = end_of(fs, &swap)?;
+    for replaced in listed.iter().filter_map(|file| names::segment(&file.name)) {
+        if replaced > base && replaced < end {
+            remove_replaced(fs, dir, replaced)?;
+        }
+    }
+    remove_indexes(fs, dir, base)?;
     // The originals must be gone before the new one cannot be told from them any more.
     fs.sync_dir(dir)?;
-    fs.rename(&swap, &dir.join(original))
+    fs.rename(&swap, &path)?;
+    Ok(end)
+}
+
+/// Removes a segment that another holds now, and what a pass before that one left of it.
+fn remove_replaced(fs: &dyn Fs, dir: &Path, base: Offset) -> io::Result<()> {
+    for suffix in names::OF_SEGMENT {
+        remove(fs, &names::path(dir, base, suffix))?;
+    }
+    remove(fs, &names::behind(&names::path(dir, base, names::LOG), names::SWAP))
+}
+
+/// Those of another life look as true as its own.
+fn remove_indexes(fs: &dyn Fs, dir: &Path, base: Offset) -> io::Result<()> {
+    remove(fs, &names::path(dir, base, names::INDEX))?;
+    remove(fs, &names::path(dir, base, names::TIME_INDEX))
 }
 
 /// The offset after a segment file's last batch.

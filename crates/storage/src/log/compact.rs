@@ -48,7 +48,7 @@ impl Log {
     /// `min.compaction.lag.ms`. One at a time; retention waits meanwhile.
     pub fn start_clean(&mut self, now: Now, committed: Offset) -> Option<CleanJob> {
         let wanted = self.config.cleanup_policy.compact && self.state == State::Online;
-        if !wanted || self.cleaning {
+        if !wanted || self.is_cleaning() {
             return None;
         }
         let segments = self.cleanable(now, committed);
@@ -58,7 +58,7 @@ impl Log {
         if first_dirty >= end || !self.is_dirty_enough(&segments, first_dirty, now) {
             return None;
         }
-        self.cleaning = true;
+        self.cleaning = Some(end);
         let config = &self.config;
         Some(CleanJob(Plan {
             fs: self.fs.clone(),
@@ -80,7 +80,7 @@ impl Log {
 
     /// Puts the cleaned segments in force and says what was done.
     pub fn finish_clean(&mut self, cleaned: Cleaned) -> CleanReport {
-        self.cleaning = false;
+        self.cleaning = None;
         let Passed { swapped, clean_to, counts, error } = cleaned.0;
         let mut report = CleanReport {
             segments_after: swapped.len(),
@@ -107,7 +107,7 @@ impl Log {
 
     /// Whether a compaction runs.
     pub fn is_cleaning(&self) -> bool {
-        self.cleaning
+        self.cleaning.is_some()
     }
 
     /// The segments that a compaction may touch: a run from the first on.

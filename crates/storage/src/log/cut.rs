@@ -76,12 +76,12 @@ impl Log {
         if self.syncing.under_way() {
             return Err(ChangeError::SyncUnderWay);
         }
-        let cleaned_to = self.syncing.checkpointed_in();
-        if self.cleaning && offset < cleaned_to {
+        if self.cleaning.is_some_and(|end| offset < end) {
             return Err(ChangeError::CleaningUnderWay);
         }
         let segments = self.shared.segments();
         let at = segment_at(&segments, offset);
+        let first = self.first_unindexed(&segments[..=at]);
         let (position, end) =
             place(&segments[at], offset).map_err(ChangeError::io("find the place to cut"))?;
         let producers = self.producers_at(&segments[..=at], end, position, now);
@@ -95,7 +95,7 @@ impl Log {
             self.shared.set_start(end);
         }
         let cuts = self
-            .cut_files(&segments[..=at], position, end)
+            .cut_files(&segments[..=at], first, position, end)
             .map_err(ChangeError::io("cut the segments"))?;
         self.producers = producers;
         let mut epochs = self.epochs.clone();
@@ -107,7 +107,7 @@ impl Log {
             self.epochs = epochs;
         }
         // One that was not dropped will do; without any, a lost write could pass for a gap.
-        let written = self.write_checkpoint_now(0);
+        let written = self.write_checkpoint_now(first);
         if self.read_checkpoint().map_err(ChangeError::io("read the checkpoint"))?.is_none() {
             written.map_err(ChangeError::io("write the checkpoint"))?;
         }
@@ -173,10 +173,18 @@ impl Log {
         Ok(bytes.and_then(|bytes| Checkpoint::from_bytes(&bytes)))
     }
 
+    /// The first of the segments that stay whose index files the next checkpoint has to see to.
+    /// Those below are durable, or being replaced by a compaction.
+    fn first_unindexed(&self, stay: &[Arc<Segment>]) -> usize {
+        let vouched = self.syncing.checkpointed_in().max(self.cleaning.unwrap_or_default());
+        stay.partition_point(|segment| segment.base < vouched).min(stay.len() - 1)
+    }
+
     /// Removes later segments, cuts the last of those that stay, and syncs them.
     fn cut_files(
         &mut self,
         stay: &[Arc<Segment>],
+        first: usize,
         position: u64,
         end: Offset,
     ) -> io::Result<Vec<Cut>> {
@@ -196,7 +204,7 @@ impl Log {
             sync_segment(&*self.fs, &self.dir, segment)?;
         }
         self.fs.sync_dir(&self.dir)?;
-        self.syncing.cut(stay);
+        self.syncing.cut(&stay[first..]);
         self.shared.set_synced(end);
         Ok(cuts)
     }
@@ -205,14 +213,18 @@ impl Log {
     fn remove_past(&self, base: Offset) -> io::Result<Vec<Cut>> {
         let mut cuts = Vec::new();
         for file in self.fs.list(&self.dir)? {
-            let later = names::offset(&file.name, names::LOG).filter(|it| *it > base);
+            let later = names::segment(&file.name).filter(|it| *it > base);
             if let Some(segment) = later {
                 remove_segment(&*self.fs, &self.dir, segment)?;
+                if file.name.ends_with(names::SWAP) {
+                    self.fs.remove(&self.dir.join(&file.name))?;
+                }
                 let why = CutReason::NotSynced;
                 cuts.push(Cut { segment, position: 0, bytes: file.size, why });
             }
         }
         cuts.sort_unstable_by_key(|cut| cut.segment);
+        cuts.dedup_by_key(|cut| cut.segment);
         Ok(cuts)
     }
 }

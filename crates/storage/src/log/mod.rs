@@ -53,8 +53,8 @@ pub struct Log {
     state: State,
     syncing: Syncing,
     doomed: Vec<Doomed>,
-    /// Whether a compaction runs: the segments it works on stay as they are.
-    cleaning: bool,
+    /// Where the segments end that a running compaction works on: they stay as they are.
+    cleaning: Option<Offset>,
 }
 
 /// Whether a log takes appends.

@@ -118,14 +118,14 @@ impl Loading {
 
     fn load(&mut self, listed: &[Listed]) -> io::Result<()> {
         let swept = clean::sweep(&*self.fs, &self.dir, listed)?;
-        let listed = if swept.changed { self.fs.list(&self.dir)? } else { listed.to_vec() };
+        let listed = if swept { self.fs.list(&self.dir)? } else { listed.to_vec() };
         self.read_kept()?;
         let epochs_known = self.read_epochs()?;
         let files = Files(&listed);
         let checkpoint = self.read_checkpoint(&files)?;
         let bases = self.drop_below_start(files.bases(), checkpoint.as_ref())?;
         match checkpoint {
-            Some(checkpoint) => self.load_from(checkpoint, &bases, &files, &swept.reindex)?,
+            Some(checkpoint) => self.load_from(checkpoint, &bases, &files)?,
             None => self.load_all(&bases, &files)?,
         }
         self.mend_start()?;
@@ -204,11 +204,10 @@ impl Loading {
         checkpoint: Checkpoint,
         bases: &[Offset],
         files: &Files<'_>,
-        reindex: &[Offset],
     ) -> io::Result<()> {
         let at = bases.partition_point(|base| *base < checkpoint.segment);
         for base in &bases[..at] {
-            let segment = self.open_sealed(*base, files, reindex.contains(base))?;
+            let segment = self.open_sealed(*base, files)?;
             self.segments.push(Arc::new(segment));
         }
         self.first_checked = at;
@@ -221,16 +220,11 @@ impl Loading {
         self.check_from(segment, checkpoint.position, size, &bases[at + 1..], files)
     }
 
-    fn open_sealed(
-        &mut self,
-        base: Offset,
-        files: &Files<'_>,
-        reindex: bool,
-    ) -> io::Result<Segment> {
+    fn open_sealed(&mut self, base: Offset, files: &Files<'_>) -> io::Result<Segment> {
         let size = files.size(base, names::LOG).unwrap_or(0);
         let segment = Segment::open(&self.fs, &self.dir, base, size)?;
         let sizes = (files.size(base, names::INDEX), files.size(base, names::TIME_INDEX));
-        if let (Some(offsets), Some(times), false) = (sizes.0, sizes.1, reindex)
+        if let (Some(offsets), Some(times)) = sizes
             && segment.adopt_sealed(offsets, times)?
         {
             return Ok(segment);
@@ -242,7 +236,7 @@ impl Loading {
             self.recovery.notes.push(note);
         }
         // If there is no room for the files, the entries serve from memory.
-        let _ = segment.seal().and_then(|()| segment.sync_indexes());
+        let _ = segment.seal();
         Ok(segment)
     }
 
@@ -431,7 +425,7 @@ impl Loading {
             state,
             syncing: Syncing::clean(checkpointed.0, checkpointed.1),
             doomed: Vec::new(),
-            cleaning: false,
+            cleaning: None,
         };
         let mut recovery = self.recovery;
         // The old checkpoint will do as well: a full disk must not keep the log from being read.

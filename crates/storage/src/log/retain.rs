@@ -46,7 +46,7 @@ impl Log {
     /// # Errors
     /// The file system refused; the log is whole.
     pub fn retain(&mut self, now: Now, committed: Offset) -> Result<Retained, ChangeError> {
-        if self.cleaning || self.state != State::Online {
+        if self.is_cleaning() || self.state != State::Online {
             return Ok(Retained::default());
         }
         let segments = self.shared.segments();

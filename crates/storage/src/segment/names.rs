@@ -43,6 +43,11 @@ pub(crate) fn behind(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// The base of the segment whose batches a file holds, be it in its place or about to take it.
+pub(crate) fn segment(name: &str) -> Option<Offset> {
+    offset(name.strip_suffix(SWAP).unwrap_or(name), LOG)
+}
+
 /// The offset in a name that [`path`] made with this suffix.
 pub(crate) fn offset(name: &str, suffix: &str) -> Option<Offset> {
     let digits = name.strip_suffix(suffix)?;

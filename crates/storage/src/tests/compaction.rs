@@ -238,3 +238,54 @@ fn a_pass_that_dies_anywhere_leaves_every_key() {
     }
     assert!(struck > 60, "{struck} faults struck");
 }
+
+/// A swap that could not be finished waits for the next opening. By then a later pass may have
+/// taken what it holds into another segment: it must not come to life beside that one.
+#[test]
+fn an_unfinished_swap_does_not_outlive_the_one_that_covers_it() {
+    let mut rig = Rig::new(LogConfig { dirty_ratio_min_permille: 0, ..compacting() });
+    for round in 0..60 {
+        put(&mut rig, &format!("{}", round % 3), Some(&"x".repeat(100)));
+    }
+    settle(&mut rig);
+    let (path_suffix, kind) = (".timeindex.tmp", ErrorKind::PermissionDenied);
+    rig.fs.inject(Fault { op: Op::Rename, path_suffix, after: 1, kind });
+    clean(&mut rig).unwrap();
+    let swaps = |rig: &Rig| rig.files().into_iter().filter(|it| it.ends_with(".swap")).count();
+    assert_eq!(swaps(&rig), 1);
+    settle(&mut rig);
+    let before = rig.log.segment_count();
+    clean(&mut rig).unwrap();
+    assert!(rig.log.segment_count() < before, "the small ones were merged");
+    let (left, segments) = (rig.all(), rig.log.segment_count());
+    rig.kill();
+    assert_eq!((rig.all(), rig.log.segment_count(), swaps(&rig)), (left.clone(), segments, 0));
+    for record in left {
+        assert_eq!(rig.read(record.offset).unwrap()[0], record);
+    }
+}
+
+/// Cutting the log back while a compaction runs leaves the files of its segments alone: the
+/// indexes in memory are those of the originals.
+#[test]
+fn a_cut_beside_a_compaction_leaves_its_indexes_alone() {
+    let mut rig = Rig::new(LogConfig { dirty_ratio_min_permille: 0, ..compacting() });
+    for round in 0..60 {
+        put(&mut rig, &format!("{}", round % 3), Some(&"x".repeat(100)));
+    }
+    settle(&mut rig);
+    // Its indexes stay in memory, to be written by whoever thinks they should be.
+    let (path_suffix, kind) = (".index.tmp", ErrorKind::PermissionDenied);
+    rig.fs.inject(Fault { op: Op::Rename, path_suffix, after: 0, kind });
+    clean(&mut rig).unwrap();
+    settle(&mut rig);
+    put(&mut rig, "cut", Some("off"));
+    let committed = rig.log.synced_offset();
+    let cleaned = rig.log.start_clean(rig.now(), committed).unwrap().run();
+    rig.log.truncate_to(committed, rig.now()).unwrap();
+    rig.log.finish_clean(cleaned);
+    let before = rig.all();
+    rig.crash();
+    rig.log.check_indexes();
+    assert_eq!(rig.all(), before);
+}
