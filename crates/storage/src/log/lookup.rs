@@ -7,7 +7,7 @@ use ottla_records::{Batch, Records};
 
 use super::reader::Reader;
 use crate::error::ReadError;
-use crate::segment::{Scanner, Seen, Segment};
+use crate::segment::{Damage, Scanner, Seen, Segment};
 
 /// A record found by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +36,8 @@ impl Reader {
             if segment.largest().is_none_or(|largest| largest.timestamp < time) {
                 continue;
             }
-            let wanted = |offset, timestamp| offset >= start && timestamp >= time;
-            if let Some(found) = search(segment, time, unpacked_bytes_max, &wanted)? {
+            let mut wanted = |offset, timestamp| offset >= start && timestamp >= time;
+            if let Some(found) = search(segment, time, unpacked_bytes_max, &mut wanted)? {
                 return Ok(Some(found));
             }
         }
@@ -53,15 +53,51 @@ impl Reader {
         &self,
         unpacked_bytes_max: usize,
     ) -> Result<Option<TimedOffset>, ReadError> {
-        let largest = self.0.segments().iter().filter_map(|segment| segment.largest()).max_by(
-            // The first of equals.
-            |one, other| one.timestamp.cmp(&other.timestamp).then(other.offset.cmp(&one.offset)),
-        );
+        let (start, mut largest) = (self.start_offset(), None);
+        for segment in self.0.segments().iter() {
+            largest = largest.max(latest_from(segment, start, unpacked_bytes_max)?);
+        }
         match largest {
-            Some(largest) => self.find_by_time(largest.timestamp, unpacked_bytes_max),
+            Some(largest) => self.find_by_time(largest, unpacked_bytes_max),
             None => Ok(None),
         }
     }
+}
+
+/// The greatest timestamp of the segment's records from `start` on. Mostly it is the segment's
+/// own, unless that record lies below the start, or compaction left only its batch's header.
+fn latest_from(
+    segment: &Segment,
+    start: Offset,
+    unpacked_bytes_max: usize,
+) -> Result<Option<Timestamp>, ReadError> {
+    let Some(largest) = segment.largest() else { return Ok(None) };
+    let found = segment.seek(largest.offset.max(start))?.map_err(|at| damaged(segment, at))?;
+    let Some(found) = found else { return Ok(None) };
+    let header = found.header();
+    let readable = header.base_offset() >= start && header.record_count() > 0;
+    if readable && largest.offset >= start {
+        return Ok(Some(largest.timestamp));
+    }
+    let found = segment.seek(start)?.map_err(|at| damaged(segment, at))?;
+    let mut scanner =
+        Scanner::new(&*segment.file, found.map_or(0, |it| it.position), segment.size());
+    let mut latest = None;
+    while let Some(seen) = scanner.next()? {
+        let seen = seen.map_err(|damage| damaged(segment, (scanner.position(), damage)))?;
+        if seen.header().record_count() == 0 {
+            continue;
+        }
+        if seen.header().base_offset() >= start {
+            latest = latest.max(Some(seen.header().max_timestamp()));
+            continue;
+        }
+        search_batch(segment, &seen, unpacked_bytes_max, &mut |offset, timestamp| {
+            latest = latest.max((offset >= start).then_some(timestamp));
+            false
+        })?;
+    }
+    Ok(latest)
 }
 
 /// The first record of a segment that is wanted, looking from where time may have reached `time`.
@@ -69,22 +105,23 @@ fn search(
     segment: &Segment,
     time: Timestamp,
     unpacked_bytes_max: usize,
-    wanted: &dyn Fn(Offset, Timestamp) -> bool,
+    wanted: &mut dyn FnMut(Offset, Timestamp) -> bool,
 ) -> Result<Option<TimedOffset>, ReadError> {
-    let damaged =
-        |(position, damage)| ReadError::Damaged { segment: segment.base, position, damage };
     // Up to this entry every timestamp is below the one looked for.
     let before = segment.times.floor(time.0.saturating_sub(1))?;
     let from = match before {
         Some(entry) => {
             let offset = Offset(segment.base.0.saturating_add(i64::from(entry.delta)));
-            segment.seek(offset)?.map_err(damaged)?.map_or(0, |seen| seen.position)
+            segment
+                .seek(offset)?
+                .map_err(|at| damaged(segment, at))?
+                .map_or(0, |seen| seen.position)
         }
         None => 0,
     };
     let mut scanner = Scanner::new(&*segment.file, from, segment.size());
     while let Some(seen) = scanner.next()? {
-        let seen = seen.map_err(|damage| damaged((scanner.position(), damage)))?;
+        let seen = seen.map_err(|damage| damaged(segment, (scanner.position(), damage)))?;
         if seen.header().max_timestamp() < time {
             continue;
         }
@@ -99,7 +136,7 @@ fn search_batch(
     segment: &Segment,
     seen: &Seen,
     unpacked_bytes_max: usize,
-    wanted: &dyn Fn(Offset, Timestamp) -> bool,
+    wanted: &mut dyn FnMut(Offset, Timestamp) -> bool,
 ) -> Result<Option<TimedOffset>, ReadError> {
     let bad = |reason: String| ReadError::Records {
         segment: segment.base,
@@ -121,6 +158,10 @@ fn search_batch(
         }
     }
     Ok(None)
+}
+
+fn damaged(segment: &Segment, (position, damage): (u64, Damage)) -> ReadError {
+    ReadError::Damaged { segment: segment.base, position, damage }
 }
 
 fn whole_batch(segment: &Segment, seen: &Seen) -> io::Result<Vec<u8>> {

@@ -158,3 +158,28 @@ fn log_append_time_is_the_brokers() {
     assert_eq!(appended.log_append_time, Some(Timestamp(77_000)));
     assert!(rig.all().iter().all(|record| record.timestamp == 77_000));
 }
+
+/// KIP-734 after DeleteRecords: the greatest timestamp is that of the records there are to read.
+#[test]
+fn the_latest_time_is_that_of_a_record_that_can_be_read() {
+    let mut rig = Rig::new(small());
+    for time in [5_000, 9_000, 7_000, 6_000] {
+        rig.append(batch(time, "a", 2)).unwrap();
+    }
+    rig.sync();
+    let latest = |rig: &Rig| {
+        let found = rig.log.reader().find_latest_time(1 << 20).unwrap();
+        found.map(|it| (it.timestamp.0, it.offset.0))
+    };
+    let expected = [
+        (2, Some((9_000, 2))),
+        (3, Some((9_000, 3))),
+        (4, Some((7_000, 4))),
+        (7, Some((6_000, 7))),
+        (8, None),
+    ];
+    for (start, found) in expected {
+        rig.log.delete_records_before(Offset(start)).unwrap();
+        assert_eq!(latest(&rig), found, "from {start}");
+    }
+}
