@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::fs::sim::{Fault, Op, Rng};
-use crate::{CleanJob, Cleaned, CleanupPolicy, State, SyncJob, Synced};
+use crate::{CleanJob, Cleaned, CleanupPolicy, State, SyncJob, Synced, TimedOffset};
 
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_invented() {
@@ -34,6 +34,8 @@ fn nothing_acknowledged_is_lost_and_nothing_invented() {
 
 const SEEDS: u64 = 400;
 const STEPS: usize = 150;
+/// More than the retention time of any life.
+const OLD_MS: i64 = 600_000;
 
 /// How often what happened, so that a simulation that has gone lame is noticed.
 #[derive(Debug, Default)]
@@ -108,6 +110,8 @@ struct Life {
     /// Offsets whose records compaction took.
     gone: BTreeSet<i64>,
     clients: BTreeMap<i64, Client>,
+    /// Whether every record comes long after its time.
+    all_old: bool,
     counts: Counts,
     seed: u64,
 }
@@ -141,6 +145,7 @@ impl Life {
             compaction_memory_bytes_max: 200 + rng.below(2_000) as usize,
             ..LogConfig::default()
         };
+        let all_old = rng.chance(20);
         let rig = Rig::on(SimFs::new(rng.next_u64()), config);
         // A failed sync, then a failure to note that, then a kill, then a power loss: we give up.
         rig.fs.spare(crate::segment::names::SYNC_FAILED);
@@ -157,6 +162,7 @@ impl Life {
             truncated: false,
             gone: BTreeSet::new(),
             clients: BTreeMap::new(),
+            all_old,
             counts: Counts::default(),
             seed,
         };
@@ -203,9 +209,16 @@ impl Life {
     fn append_plain(&mut self) {
         let count = 1 + self.rng.below(4) as usize;
         let text = format!("{}-{}", self.rng.below(1_000_000), "x".repeat(self.size()));
-        let time = self.rig.now_ms - self.rng.below(2_000) as i64;
+        let time = self.record_time();
         let batch = batch(time, &text, count);
         self.append(batch);
+    }
+
+    /// Some records are older than retention allows when they come, in some lives all of them:
+    /// retention takes whole logs then, the active segment included.
+    fn record_time(&mut self) -> i64 {
+        let old = self.all_old || self.rng.chance(30);
+        self.rig.now_ms - if old { OLD_MS } else { 0 } - self.rng.below(2_000) as i64
     }
 
     fn size(&mut self) -> usize {
@@ -222,7 +235,8 @@ impl Life {
             *client = Client { epoch: client.epoch + 1, ..Client::default() };
         }
         let (epoch, sequence) = (ProducerEpoch(client.epoch), client.next);
-        let batch = batch(self.rig.now_ms, &text, count).producer(ProducerId(id), epoch, sequence);
+        let time = self.record_time();
+        let batch = batch(time, &text, count).producer(ProducerId(id), epoch, sequence);
         if let Some(first) = self.append(batch) {
             let client = self.clients.get_mut(&id).unwrap();
             client.batches.push_back((client.next, count, first));
@@ -536,12 +550,32 @@ impl Life {
             let from = start + self.rng.below(span + 1) as i64;
             assert!(self.rig.from(Offset(from)) == left(from), "seed {seed}");
         }
-        let time = self.rig.now_ms - self.rng.below(10_000) as i64;
-        let found = self.rig.log.reader().find_by_time(Timestamp(time), 1 << 20).unwrap();
-        let expected = seen.iter().find(|record| record.timestamp >= time);
-        let expected = expected.map(|record| (record.offset, record.timestamp));
-        assert_eq!(found.map(|it| (it.offset.0, it.timestamp.0)), expected, "seed {seed}");
+        self.check_times(&seen);
         self.rig.log.check_indexes();
+    }
+
+    /// Lookups by time, around the times that records have and those that none has.
+    fn check_times(&mut self, seen: &[Seen]) {
+        let (reader, seed) = (self.rig.log.reader(), self.seed);
+        let found = |it: TimedOffset| (it.offset.0, it.timestamp.0);
+        let place = |record: &Seen| (record.offset, record.timestamp);
+        for round in 0..6 {
+            let time = match seen.len() {
+                0 => self.rig.now_ms - OLD_MS,
+                len if round < 4 => {
+                    let near = &seen[self.rng.below(len as u64) as usize];
+                    near.timestamp - 1 + self.rng.below(3) as i64
+                }
+                _ => self.rig.now_ms - self.rng.below(OLD_MS as u64 + 10_000) as i64,
+            };
+            let first = reader.find_by_time(Timestamp(time), 1 << 20).unwrap();
+            let expected = seen.iter().find(|record| record.timestamp >= time);
+            assert_eq!(first.map(found), expected.map(place), "seed {seed}, time {time}");
+        }
+        let latest = reader.find_latest_time(1 << 20).unwrap();
+        let largest = seen.iter().map(|record| record.timestamp).max();
+        let expected = seen.iter().find(|record| Some(record.timestamp) == largest);
+        assert_eq!(latest.map(found), expected.map(place), "seed {seed}");
     }
 }
 
