@@ -86,6 +86,8 @@ names! {
         CoordinatorForgotTopic,
         /// A commit named a topic that was recreated meanwhile.
         CoordinatorRefusedStaleTopic,
+        /// A dead member lost no socket, because somebody alive speaks on it.
+        CoordinatorSparedSocket,
         /// A deadline was missed by a process that stood still, and put off.
         CoordinatorForgaveStall,
         /// A commit came for a generation that is over.

@@ -32,7 +32,7 @@ pub(super) fn ask(cx: &mut Context<'_>, group: &str, body: Ask<'_>) -> Question 
 /// Puts a question to a shard.
 pub(super) fn ask_shard(cx: &mut Context<'_>, shard: Arc<Cell>, body: Ask<'_>) -> Question {
     let fresh = match &body {
-        Ask::Join(_) => {
+        Ask::Join(_) | Ask::Register(_) => {
             cx.session.shards.insert(shard.id().0);
             entropy::bits()
         }
@@ -123,6 +123,9 @@ fn count(broker: &Broker, key: ApiKey, reply: &Reply) {
         Reply::Leave(reply) => reply.as_ref().err().copied(),
         Reply::ConsumerHeartbeat(reply) => reply.as_ref().err().copied(),
         Reply::ConsumerDescribe(reply) => reply.as_ref().err().copied(),
+        Reply::ConsumerMetadata(reply) => reply.as_ref().err().copied(),
+        Reply::Register(reply) => reply.as_ref().err().copied(),
+        Reply::RegisterHeartbeat(reply) => reply.outcome.err(),
         Reply::Commit(reply) => reply.as_ref().err().copied(),
         Reply::FetchOffsets(reply) => reply.as_ref().err().copied(),
         Reply::DeleteOffsets(reply) => reply.as_ref().err().copied(),

@@ -341,9 +341,9 @@ impl Core {
                 let _ = sender.send(settled);
             }
         }
-        while let Some(connection) = self.shard.poll_close() {
+        while let Some(closing) = self.shard.poll_close() {
             // Only the register protocol breaks sockets, and no client of it can be here yet.
-            tracing::debug!(%connection, "a shard asks for a connection's end");
+            tracing::debug!(?closing, "a shard asks for a connection's end");
         }
         own
     }
@@ -408,10 +408,13 @@ fn appends(body: &Ask<'_>) -> bool {
     match body {
         Ask::Heartbeat(_)
         | Ask::ConsumerDescribe(_)
+        | Ask::ConsumerMetadata(_)
+        | Ask::RegisterHeartbeat(_)
         | Ask::FetchOffsets(_)
         | Ask::Describe(_)
         | Ask::List(_) => false,
         Ask::Join(_)
+        | Ask::Register(_)
         | Ask::Sync(_)
         | Ask::Leave(_)
         | Ask::ConsumerHeartbeat(_)

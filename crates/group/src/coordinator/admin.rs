@@ -7,7 +7,6 @@ use super::turn::{Call, Turn};
 use super::view::{BlockedOn, Blocker, GroupView, Who};
 use crate::message::admin::{DescribedMember, Description, List, Listing};
 use crate::message::{Blob, GroupError, Reply};
-use alloc::string::ToString;
 use alloc::vec::Vec;
 use ottla_model::MemberId;
 
@@ -55,12 +54,13 @@ impl Group {
     /// The group as a list shows it, where the filters want it. Filters no group can match are
     /// no error: they match none.
     pub(super) fn listing(&self, ask: &List<'_>) -> Option<Listing> {
-        let matches = |filters: &[&str], name: &str| {
-            filters.is_empty() || filters.iter().any(|filter| filter.eq_ignore_ascii_case(name))
+        let matches = |filters: &[&str], names: &[&str]| {
+            let is_wanted = |name: &&str| filters.iter().any(|f| f.eq_ignore_ascii_case(name));
+            filters.is_empty() || names.iter().any(is_wanted)
         };
         let state = self.phase.state();
-        let wanted =
-            matches(&ask.states, &state.to_string()) && matches(&ask.types, &self.kind.to_string());
+        let wanted = matches(&ask.states, &[state.name()])
+            && matches(&ask.types, &[self.kind.name(), self.kind.kafka_name()]);
         wanted.then(|| Listing {
             group: self.id.clone(),
             protocol_type: self.protocol_type.clone().unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! What an operator may set about a shard. Names and meanings are Kafka's where Kafka has the
 //! setting; nothing here knows where settings come from.
 
+use crate::assign::Assignor;
 use core::time::Duration;
 
 /// The most one decision may append, in estimated record bytes: the bound of a batch. A decision
@@ -14,6 +15,12 @@ pub struct Config {
     pub session_timeout_min: Duration,
     /// `group.max.session.timeout.ms`: longer session timeouts are refused.
     pub session_timeout_max: Duration,
+    /// `register.min.session.timeout.ms`: shorter session timeouts of register groups are
+    /// refused. Kafka's 6 s would refuse the document's own example (decision 20).
+    pub register_session_timeout_min: Duration,
+    /// `register.assignor`: how register groups that set none share out partitions; `range` or
+    /// `roundrobin` (decision 10).
+    pub register_assignor: Assignor,
     /// `group.initial.rebalance.delay.ms`: how long an empty group waits for more members after
     /// a join; extended while joins keep arriving, at most to the rebalance timeout. Kafka's
     /// default is 3 s, ours 100 ms.
@@ -54,6 +61,8 @@ impl Default for Config {
         Self {
             session_timeout_min: Duration::from_secs(6),
             session_timeout_max: Duration::from_secs(30 * 60),
+            register_session_timeout_min: Duration::from_millis(100),
+            register_assignor: Assignor::Range,
             initial_rebalance_delay: Duration::from_millis(100),
             new_member_join_timeout: Duration::from_secs(5 * 60),
             group_size_max: 20_000,

@@ -14,21 +14,25 @@ mod config;
 mod front;
 mod group;
 mod journal;
+mod lifelines;
 mod map;
 mod offsets;
 mod output;
 mod replay;
 mod roster;
+mod settings;
 mod shard;
 mod timers;
 mod turn;
 mod view;
+mod watch;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Config, MAX_BATCH_BYTES};
-pub use output::{Append, Index, Outgoing};
+pub use output::{Append, Closing, Index, Outgoing};
+pub use settings::{GroupSettings, SettingsView};
 pub use shard::{Lifecycle, RecordAt, Shard};
 pub use view::{
     BlockedOn, Blocker, Cause, CommittedView, GroupView, JournalEntry, MemberTimes, Move, Observed,

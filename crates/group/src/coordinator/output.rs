@@ -32,12 +32,24 @@ pub struct Outgoing {
     pub after: Option<Index>,
 }
 
+/// One connection to close: the register protocol breaks a dead member's socket (S19).
+///
+/// Other shards may have live members on it; whoever drives them must ask each
+/// ([`Shard::speaks_on`](super::Shard::speaks_on)) before it carries this out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closing {
+    /// Which one.
+    pub connection: ConnectionId,
+    /// Close it only once this decision is durable; `None` when nothing is awaited.
+    pub after: Option<Index>,
+}
+
 /// The queues between a shard's handlers and its driver's polls.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     appends: VecDeque<Append>,
     replies: VecDeque<Outgoing>,
-    closes: VecDeque<ConnectionId>,
+    closes: VecDeque<Closing>,
     decided: Index,
     durable: Index,
 }
@@ -55,6 +67,12 @@ impl Outbox {
     pub(super) fn reply(&mut self, token: Token, reply: Reply, after: Index) {
         let after = self.pending(after).filter(|_| !probe::has(Fault::CoordinatorAnswersEarly));
         self.replies.push_back(Outgoing { token, reply, after });
+    }
+
+    /// Queues the end of a connection, once `after` is durable.
+    pub(super) fn close(&mut self, connection: ConnectionId, after: Index) {
+        let after = self.pending(after);
+        self.closes.push_back(Closing { connection, after });
     }
 
     /// `index`, where it is not durable yet.
@@ -77,8 +95,9 @@ impl Outbox {
         self.durable
     }
 
-    /// Turns every reply not polled yet into a refusal that waits for nothing.
+    /// Turns every reply not polled yet into a refusal that waits for nothing; connections stay.
     pub(super) fn refuse_all(&mut self, error: GroupError) {
+        self.closes.clear();
         for outgoing in &mut self.replies {
             outgoing.after = None;
             let reply = core::mem::replace(&mut outgoing.reply, Reply::Heartbeat(Ok(())));
@@ -100,7 +119,7 @@ impl Outbox {
         self.replies.pop_front()
     }
 
-    pub(super) fn pop_close(&mut self) -> Option<ConnectionId> {
+    pub(super) fn pop_close(&mut self) -> Option<Closing> {
         self.closes.pop_front()
     }
 }

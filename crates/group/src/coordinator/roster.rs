@@ -146,12 +146,12 @@ impl Roster {
 
     /// Removes a member. Where it led nobody does, until the barrier closes: looking for another
     /// leader at once would make a large group's leaving quadratic.
-    pub(super) fn remove(&mut self, id: &str) {
-        if let Some((id, _)) = self.leave(id)
-            && self.is_leader(&id)
-        {
+    pub(super) fn remove(&mut self, id: &str) -> Option<Member> {
+        let (id, member) = self.leave(id)?;
+        if self.is_leader(&id) {
             self.leader = None;
         }
+        Some(member)
     }
 
     /// Gives a static member a new id, in its old place. What was parked under the old id is

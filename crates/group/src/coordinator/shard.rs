@@ -6,10 +6,13 @@ mod views;
 
 use super::config::Config;
 use super::group::{Group, Marks};
+use super::lifelines::Lifelines;
 use super::map::{Map, seeded};
-use super::output::{Append, Index, Outbox, Outgoing};
+use super::output::{Append, Closing, Index, Outbox, Outgoing};
+use super::settings::SettingsView;
 use super::timers::{Deadline, Due, Timer, Timers};
 use super::turn::{Call, Services, Turn};
+use super::watch::Watch;
 use crate::message::{GroupError, Reply, Request, Token};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -134,6 +137,9 @@ impl Shard {
             outbox: Outbox::default(),
             expiry: Deadline::unarmed(),
             topics: None,
+            watch: Watch::default(),
+            settings: Arc::default(),
+            lifelines: Lifelines::new(seed),
             parked: 0,
             strangers: seeded(seed),
             rebalances: BTreeMap::new(),
@@ -214,9 +220,42 @@ impl Shard {
         let now = self.observe(now);
         let before = self.services.topics.replace(topics.clone());
         let before = before.as_deref();
-        let lost_any = before.is_none_or(|before| has_lost_any(before, &topics));
-        if lost_any && matches!(self.lifecycle(), Lifecycle::Active(_)) {
+        if !matches!(self.lifecycle(), Lifecycle::Active(_)) {
+            return;
+        }
+        if before.is_none_or(|before| has_lost_any(before, &topics)) {
             self.each_group(now, |turn| turn.forget_lost_topics(before, &topics));
+        }
+        match before {
+            Some(before) => {
+                for (group, changed) in self.services.watch.concerned(before, &topics) {
+                    self.turn(&group, now, |turn| turn.topics_changed(changed));
+                }
+            }
+            None => self.each_group(now, |turn| turn.check_topics()),
+        }
+    }
+
+    /// The settings of single groups: complete. May come at any time; the last one counts. Groups
+    /// whose assignment a difference changes are rebalanced.
+    pub fn handle_settings(&mut self, settings: Arc<SettingsView>, now: Now) {
+        let now = self.observe(now);
+        let before = core::mem::replace(&mut self.services.settings, settings);
+        if matches!(self.lifecycle(), Lifecycle::Active(_)) {
+            for group in before.differing(&self.services.settings.clone()) {
+                let was = before.of(&group);
+                self.turn(&group, now, |turn| turn.settings_changed(was));
+            }
+        }
+    }
+
+    /// The answer to this member's registration leaves now, not when it was decided: its failure
+    /// detection starts with it (S14, decision 5). Need not be called for answers that waited for
+    /// nothing.
+    pub fn handle_answered(&mut self, group: &str, member: &str, now: Now) {
+        let now = self.observe(now);
+        if matches!(self.lifecycle(), Lifecycle::Active(_)) {
+            self.turn(group, now, |turn| turn.registration_answered(member));
         }
     }
 
@@ -277,6 +316,12 @@ impl Shard {
     #[cfg(test)]
     pub(super) fn all_groups(&self) -> impl Iterator<Item = &Group> {
         self.groups.values()
+    }
+
+    /// What is kept beside the groups.
+    #[cfg(test)]
+    pub(super) fn services(&self) -> &Services {
+        &self.services
     }
 
     /// How many requests count as parked.
@@ -344,8 +389,14 @@ impl Shard {
     }
 
     /// The next connection to close (the register protocol breaks a dead member's socket, S19).
-    pub fn poll_close(&mut self) -> Option<ConnectionId> {
+    pub fn poll_close(&mut self) -> Option<Closing> {
         self.services.outbox.pop_close()
+    }
+
+    /// Whether a live member of one of this shard's groups speaks on `connection`: then no dead
+    /// member of another shard takes it down (S19).
+    pub fn speaks_on(&self, connection: ConnectionId) -> bool {
+        self.services.lifelines.has(connection)
     }
 
     /// When to call `handle_timeout`, if nothing happens before. May be earlier than needed.

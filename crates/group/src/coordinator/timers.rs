@@ -69,8 +69,12 @@ impl Deadline {
         self.at = NEVER;
     }
 
+    /// Whether it comes due before `at`.
+    pub(super) fn is_before(&self, at: Instant) -> bool {
+        self.at < at
+    }
+
     /// Whether it will come due.
-    #[cfg(test)]
     pub(super) fn is_armed(&self) -> bool {
         self.at != NEVER
     }

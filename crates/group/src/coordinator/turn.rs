@@ -5,12 +5,15 @@
 
 use super::config::Config;
 use super::group::{Group, Marks};
+use super::lifelines::Lifelines;
 use super::map::Map;
 use super::output::{Index, Outbox};
 use super::record::Record;
 use super::roster::Member;
+use super::settings::SettingsView;
 use super::timers::{Deadline, Timer, Timers};
 use super::view::{Cause, Trigger};
+use super::watch::Watch;
 use crate::message::{Client, GroupError, Reply, Token};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -27,6 +30,12 @@ pub(super) struct Services {
     /// When expired offsets are looked for next.
     pub(super) expiry: Deadline,
     pub(super) topics: Option<Arc<TopicsView>>,
+    /// Which groups subscribe to each topic, of those whose coordinator assigns.
+    pub(super) watch: Watch,
+    /// Settings of single groups.
+    pub(super) settings: Arc<SettingsView>,
+    /// Connections that members speak on.
+    pub(super) lifelines: Lifelines,
     /// Requests parked over all groups.
     pub(super) parked: usize,
     /// Parked joins of members that were never told their id, by connection.
@@ -101,9 +110,22 @@ impl Turn<'_> {
         self.services.timers.arm(barrier, now, after, || Timer::Barrier(id.clone()));
     }
 
-    /// Starts a member's silence anew, with its session timeout.
+    /// A valid request of a member came: its silence starts anew, and this is its connection.
+    pub(super) fn hear(&mut self, id: &str, call: &Call<'_>) {
+        self.follow(id, call);
+        self.renew_session(id);
+    }
+
+    /// A valid request of a member came on this connection.
+    pub(super) fn follow(&mut self, id: &str, call: &Call<'_>) {
+        if let Some(member) = self.group.roster.member_mut(id) {
+            self.services.lifelines.follow(&mut member.connection, call.connection);
+        }
+    }
+
+    /// Starts a member's silence anew, in full.
     pub(super) fn renew_session(&mut self, id: &str) {
-        self.arm_session(id, |member| member.session_timeout);
+        self.arm_session(id, Member::silence_max);
     }
 
     /// Sets when a member is taken for dead if nothing is heard of it.
@@ -117,7 +139,8 @@ impl Turn<'_> {
 
     /// What happened to a member, for the journal.
     pub(super) fn trigger(&self, cause: Cause, member: &str) -> Option<Trigger> {
-        self.group.roster.who(member).map(|who| Trigger { cause, who, reason: None })
+        let who = self.group.roster.who(member)?;
+        Some(Trigger { cause, who: Some(who), topic: None, reason: None })
     }
 
     /// What a member did, and why in its own words, for the journal.

@@ -110,8 +110,10 @@ pub struct Who {
 pub struct Trigger {
     /// What happened.
     pub cause: Cause,
-    /// To whom, or by whom.
-    pub who: Who,
+    /// To whom, or by whom; `None` where no member had a part in it.
+    pub who: Option<Who>,
+    /// The topic it is about, where it is about one.
+    pub topic: Option<TopicName>,
     /// Why, in the client's own words (KIP-800); cut to a bound.
     pub reason: Option<Arc<str>>,
 }
@@ -138,6 +140,10 @@ pub enum Cause {
     OwnershipChanged,
     /// The leader asked for a new assignment.
     LeaderRejoined,
+    /// A topic that members subscribe to was created or deleted, or has other partitions.
+    TopicChanged,
+    /// An administrator chose another assignor.
+    AssignorChanged,
     /// The assignment was too large to be written.
     AssignmentTooLarge,
     /// The group came from the log with more members than are now allowed.

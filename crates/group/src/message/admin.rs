@@ -121,13 +121,25 @@ pub enum GroupKind {
     Classic,
     /// ConsumerGroupHeartbeat (KIP-848).
     Consumer,
+    /// RegisterConsumer (the design document's protocol).
+    Register,
 }
 
 impl GroupKind {
-    /// The name Kafka sends and filters by, in lower case as it is on the wire.
+    /// The project's own name for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Classic => "classic",
+            Self::Consumer => "consumer",
+            Self::Register => "register",
+        }
+    }
+
+    /// The name Kafka sends and filters by, in lower case as it is on the wire. Kafka's tools ask
+    /// for the types they know, so a register group is to them the classic group it looks like.
+    pub fn kafka_name(self) -> &'static str {
+        match self {
+            Self::Classic | Self::Register => "classic",
             Self::Consumer => "consumer",
         }
     }

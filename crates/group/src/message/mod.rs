@@ -10,6 +10,7 @@ pub mod classic;
 pub mod consumer;
 mod error;
 pub mod offsets;
+pub mod register;
 
 pub use error::GroupError;
 
@@ -64,8 +65,7 @@ pub struct Patience {
     pub hold_max: Option<Duration>,
 }
 
-/// What a request asks. The register and consumer protocols add their variants beside the classic
-/// ones; nothing else about a request changes.
+/// What a request asks. Every protocol has its own variants; nothing else about a request differs.
 #[derive(Clone, Debug)]
 pub enum Ask<'a> {
     /// Classic: join or rejoin.
@@ -80,6 +80,12 @@ pub enum Ask<'a> {
     ConsumerHeartbeat(consumer::Heartbeat<'a>),
     /// Consumer: describe one group.
     ConsumerDescribe(consumer::Describe<'a>),
+    /// Register: which generation the group is in.
+    ConsumerMetadata(register::ConsumerMetadata<'a>),
+    /// Register: join or join again.
+    Register(register::Register<'a>),
+    /// Register: I am alive.
+    RegisterHeartbeat(register::Heartbeat<'a>),
     /// Store offsets.
     Commit(offsets::Commit<'a>),
     /// Read offsets.
@@ -109,6 +115,12 @@ pub enum Reply {
     ConsumerHeartbeat(Result<consumer::Beat, GroupError>),
     /// To [`Ask::ConsumerDescribe`].
     ConsumerDescribe(Result<consumer::Description, GroupError>),
+    /// To [`Ask::ConsumerMetadata`]; 0 for a group that is not there.
+    ConsumerMetadata(Result<ottla_model::Generation, GroupError>),
+    /// To [`Ask::Register`].
+    Register(Result<register::Registered, GroupError>),
+    /// To [`Ask::RegisterHeartbeat`].
+    RegisterHeartbeat(register::HeartbeatAnswer),
     /// To [`Ask::Commit`].
     Commit(Result<offsets::Committed, GroupError>),
     /// To [`Ask::FetchOffsets`].
@@ -133,6 +145,9 @@ impl Ask<'_> {
             Self::Leave(ask) => Some(ask.group),
             Self::ConsumerHeartbeat(ask) => Some(ask.group),
             Self::ConsumerDescribe(ask) => Some(ask.group),
+            Self::ConsumerMetadata(ask) => Some(ask.group),
+            Self::Register(ask) => Some(ask.group),
+            Self::RegisterHeartbeat(ask) => Some(ask.group),
             Self::Commit(ask) => Some(ask.group),
             Self::FetchOffsets(ask) => Some(ask.group),
             Self::DeleteOffsets(ask) => Some(ask.group),
@@ -151,6 +166,11 @@ impl Ask<'_> {
             Self::Leave(_) => Reply::Leave(Err(error)),
             Self::ConsumerHeartbeat(_) => Reply::ConsumerHeartbeat(Err(error)),
             Self::ConsumerDescribe(_) => Reply::ConsumerDescribe(Err(error)),
+            Self::ConsumerMetadata(_) => Reply::ConsumerMetadata(Err(error)),
+            Self::Register(_) => Reply::Register(Err(error)),
+            Self::RegisterHeartbeat(_) => {
+                Reply::RegisterHeartbeat(register::HeartbeatAnswer::refused(error))
+            }
             Self::Commit(_) => Reply::Commit(Err(error)),
             Self::FetchOffsets(_) => Reply::FetchOffsets(Err(error)),
             Self::DeleteOffsets(_) => Reply::DeleteOffsets(Err(error)),
@@ -175,6 +195,11 @@ impl Reply {
             Self::Leave(_) => Self::Leave(Err(error)),
             Self::ConsumerHeartbeat(_) => Self::ConsumerHeartbeat(Err(error)),
             Self::ConsumerDescribe(_) => Self::ConsumerDescribe(Err(error)),
+            Self::ConsumerMetadata(_) => Self::ConsumerMetadata(Err(error)),
+            Self::Register(_) => Self::Register(Err(error)),
+            Self::RegisterHeartbeat(_) => {
+                Self::RegisterHeartbeat(register::HeartbeatAnswer::refused(error))
+            }
             Self::Commit(_) => Self::Commit(Err(error)),
             Self::FetchOffsets(_) => Self::FetchOffsets(Err(error)),
             Self::DeleteOffsets(_) => Self::DeleteOffsets(Err(error)),

@@ -8,7 +8,9 @@
 #![allow(dead_code)]
 
 use ottla_group::coordinator::record::Record;
-use ottla_group::coordinator::{Append, Config, Index, Lifecycle, Outgoing, RecordAt, Shard};
+use ottla_group::coordinator::{
+    Append, Config, Index, Lifecycle, Outgoing, RecordAt, SettingsView, Shard,
+};
 use ottla_group::message::{GroupError, Reply, Request, Token};
 use ottla_model::{
     ConnectionId, Instant, Now, Offset, OwnershipEpoch, PartitionId, Timestamp, TopicsView,
@@ -44,7 +46,8 @@ pub enum Emitted {
     Reply(Token, Reply),
     /// A reply that waits.
     Held(Token, Reply, Index),
-    Close(ConnectionId),
+    /// A connection to close, once this is durable.
+    Close(ConnectionId, Option<Index>),
 }
 
 /// An append by a deposed owner.
@@ -108,6 +111,10 @@ impl Broker {
         self.shard.handle_topics(topics, now);
     }
 
+    pub fn settings(&mut self, settings: Arc<SettingsView>, now: Now) {
+        self.shard.handle_settings(settings, now);
+    }
+
     pub fn closed(&mut self, connection: ConnectionId, now: Now) {
         self.shard.handle_connection_closed(connection, now);
     }
@@ -137,8 +144,8 @@ impl Broker {
                 None => emitted.push(Emitted::Reply(outgoing.token, outgoing.reply)),
             }
         }
-        while let Some(connection) = self.shard.poll_close() {
-            emitted.push(Emitted::Close(connection));
+        while let Some(closing) = self.shard.poll_close() {
+            emitted.push(Emitted::Close(closing.connection, closing.after));
         }
     }
 
@@ -154,12 +161,17 @@ impl Broker {
         self.shard.handle_durable(append.index);
         let is_late = now.mono >= self.until;
         let is_free = |held: &mut Outgoing| held.after.is_none_or(|after| after <= append.index);
-        let free = self.held.extract_if(.., is_free);
+        let free: Vec<_> = self.held.extract_if(.., is_free).collect();
+        for held in &free {
+            if let Reply::Register(Ok(registered)) = &held.reply {
+                self.shard.handle_answered(&registered.group, &registered.member, now);
+            }
+        }
         let end = |held: Outgoing| match is_late {
             true => (held.token, held.reply.refused(GroupError::NotCoordinator)),
             false => (held.token, held.reply),
         };
-        Ok(free.map(end).collect())
+        Ok(free.into_iter().map(end).collect())
     }
 
     /// The oldest decision could not be appended: nothing that waits for it, or was decided

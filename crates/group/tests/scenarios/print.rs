@@ -7,6 +7,7 @@ use ottla_group::message::Reply;
 use ottla_group::message::admin::Description;
 use ottla_group::message::classic::{Joined, Left};
 use ottla_group::message::offsets::PerPartition;
+use ottla_group::message::register::{HeartbeatAnswer, Registered};
 use ottla_model::Instant;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -56,6 +57,17 @@ impl Names {
             Reply::ConsumerHeartbeat(Err(error)) => error.to_string(),
             Reply::ConsumerDescribe(Ok(group)) => self.consumer_description(group),
             Reply::ConsumerDescribe(Err(error)) => format!("describe {error}"),
+            Reply::ConsumerMetadata(outcome) => match outcome {
+                Ok(generation) => format!("metadata generation {generation}"),
+                Err(error) => format!("metadata {error}"),
+            },
+            Reply::Register(Ok(registered)) => {
+                format!("registered {} owns {}", registered.generation, owned(registered))
+            }
+            Reply::Register(Err(error)) => format!("register {error}"),
+            Reply::RegisterHeartbeat(HeartbeatAnswer { generation, outcome }) => {
+                format!("beat {} in {generation}", shown(outcome))
+            }
             Reply::Commit(Ok(committed)) => {
                 format!("committed {}", each(&committed.topics, shown))
             }
@@ -156,10 +168,14 @@ impl Names {
                 &format!("  waits for {who} to {:?} since {}\n", blocker.owes, at(blocker.since));
         }
         for entry in &view.journal {
-            let causes = entry
-                .triggers
-                .iter()
-                .map(|trigger| format!("{:?} {}", trigger.cause, self.of(&trigger.who.member)));
+            let causes = entry.triggers.iter().map(|trigger| {
+                let about = match (&trigger.who, &trigger.topic) {
+                    (Some(who), _) => self.of(&who.member),
+                    (None, Some(topic)) => topic,
+                    (None, None) => "-",
+                };
+                format!("{:?} {about}", trigger.cause)
+            });
             let causes = causes.collect::<Vec<_>>().join(", ");
             out += &format!("  {}: {causes}\n", entry.generation);
         }
@@ -190,6 +206,11 @@ fn each<T>(topics: &PerPartition<T>, show: impl Fn(&T) -> String) -> String {
     partitions.collect::<Vec<_>>().join(", ")
 }
 
+fn owned(registered: &Registered) -> String {
+    let partitions = format!("{:?}", registered.partitions);
+    if partitions.is_empty() { "nothing".into() } else { partitions }
+}
+
 fn text_or_dash(text: &str) -> &str {
     if text.is_empty() { "-" } else { text }
 }
@@ -202,8 +223,9 @@ fn blob(bytes: &[u8]) -> String {
     if bytes[0] != 0 {
         return String::from_utf8_lossy(bytes).into_owned();
     }
+    let version = i16::from(bytes.get(1).copied().unwrap_or_default());
     match (Subscription::decode(bytes), Assignment::decode(bytes)) {
-        (_, Ok(assignment)) if Assignment::encode(&assignment, 3) == bytes => {
+        (_, Ok(assignment)) if assignment.encode(version) == bytes => {
             format!("{:?}", assignment.partitions)
         }
         (Ok(subscription), _) => {

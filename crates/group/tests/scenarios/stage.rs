@@ -3,9 +3,11 @@
 use crate::harness::{Broker, Emitted, Log};
 use crate::parse::{Command, number, span};
 use crate::print::{Names, at};
+use ottla_group::assign::Assignor;
 use ottla_group::assign::subscription::Subscription;
-use ottla_group::coordinator::{Config, Index};
+use ottla_group::coordinator::{Config, GroupSettings, Index, SettingsView};
 use ottla_group::message::classic::{Heartbeat, Join, Leave, Leaver, Protocol, Sync};
+use ottla_group::message::register::{self, Register};
 use ottla_group::message::{Ask, Client, Reply, Request, Token, admin, offsets};
 use ottla_model::{
     ConnectionId, Generation, Instant, Now, Offset, OwnershipEpoch, Partition, PartitionId,
@@ -90,6 +92,10 @@ impl Stage {
             "join" => self.join(&command)?,
             "sync" => self.sync(&command)?,
             "heartbeat" => self.heartbeat(&command)?,
+            "register" => self.register(&command)?,
+            "beat" => self.beat(&command)?,
+            "metadata" => self.metadata(&command)?,
+            "assignor" => self.set_assignor(&command)?,
             "leave" => self.leave(&command)?,
             "commit" => self.commit(&command)?,
             "fetch" => self.fetch(&command)?,
@@ -156,10 +162,11 @@ impl Stage {
                 Emitted::Held(token, reply, after) => {
                     self.say_reply(token, &reply, &format!(" (after {})", after.0));
                 }
-                Emitted::Close(connection) => {
+                Emitted::Close(connection, after) => {
                     let name = self.connections.iter().find(|(_, id)| **id == connection);
                     let name = name.map_or("?".into(), |(name, _)| name.clone());
-                    self.say(&format!("close {name}"));
+                    let wait = after.map(|after| format!(" (after {})", after.0));
+                    self.say(&format!("close {name}{}", wait.unwrap_or_default()));
                 }
             }
         }
@@ -195,14 +202,23 @@ impl Stage {
                 self.generations.insert(asker, joined.generation);
             }
             Reply::Join(Err(refused)) => self.names.learn(&refused.member, &asker),
+            Reply::Register(Ok(registered)) => {
+                self.names.learn(&registered.member, &asker);
+                self.generations.insert(asker, registered.generation);
+            }
             _ => {}
         }
     }
 
     fn ask(&mut self, asker: &str, body: Ask<'_>) {
+        self.ask_on(asker, asker, body);
+    }
+
+    /// Asks on the connection that goes by the name `line`.
+    fn ask_on(&mut self, line: &str, asker: &str, body: Ask<'_>) {
         self.tokens += 1;
         let token = Token(self.tokens);
-        let connection = self.connection(asker);
+        let connection = self.connection(line);
         let mut fresh = [0; 16];
         fresh[8..].copy_from_slice(&self.tokens.to_be_bytes());
         self.askers.insert(token, asker.into());
@@ -497,6 +513,7 @@ impl Stage {
         for (key, value) in command.pairs() {
             match *key {
                 "initial-delay" => self.config.initial_rebalance_delay = span(value)?,
+                "register-min" => self.config.register_session_timeout_min = span(value)?,
                 "session-min" => self.config.session_timeout_min = span(value)?,
                 "new-member" => self.config.new_member_join_timeout = span(value)?,
                 "retention" => self.config.offsets_retention = span(value)?,
@@ -538,6 +555,59 @@ impl Stage {
         self.topics = TopicsView::new(topics);
         let now = self.clock();
         self.broker.topics(Arc::new(self.topics.clone()), now);
+        Ok(())
+    }
+}
+
+/// The register protocol's commands.
+impl Stage {
+    fn register(&mut self, command: &Command<'_>) -> Done {
+        let name = command.word()?;
+        let id = self.id(command, name);
+        let topics = command.text("topics").unwrap_or("t").split(',');
+        let number = |key, default| Ok::<_, String>(command.number(key)?.unwrap_or(default) as i32);
+        let body = Ask::Register(Register {
+            group: command.text("group").unwrap_or("g"),
+            member: &id,
+            host: command.text("host").unwrap_or_default(),
+            session_timeout: command.span("session")?.unwrap_or(Duration::from_secs(1)),
+            heartbeat_frequency: number("frequency", 3)?,
+            failed_heartbeat_threshold: number("threshold", 3)?,
+            topics: topics.filter(|topic| *topic != "none").collect(),
+        });
+        self.ask_on(command.text("on").unwrap_or(name), name, body);
+        Ok(())
+    }
+
+    fn beat(&mut self, command: &Command<'_>) -> Done {
+        for name in command.words() {
+            let id = self.id(command, name);
+            let generation = self.generation(command, name)?;
+            let group = command.text("group").unwrap_or("g");
+            let body =
+                Ask::RegisterHeartbeat(register::Heartbeat { group, generation, member: &id });
+            self.ask_on(command.text("on").unwrap_or(name), name, body);
+            self.settle();
+        }
+        Ok(())
+    }
+
+    fn metadata(&mut self, command: &Command<'_>) -> Done {
+        let group = command.text("group").unwrap_or("g");
+        let body = Ask::ConsumerMetadata(register::ConsumerMetadata { group });
+        self.ask(command.word()?, body);
+        Ok(())
+    }
+
+    /// `assignor g=roundrobin`: these groups have an assignor of their own.
+    fn set_assignor(&mut self, command: &Command<'_>) -> Done {
+        let settings = command.pairs().iter().map(|(group, name)| {
+            let register_assignor = Some(Assignor::named(name).ok_or("no such assignor")?);
+            Ok(((*group).into(), GroupSettings { register_assignor }))
+        });
+        let settings = settings.collect::<Result<SettingsView, String>>()?;
+        let now = self.clock();
+        self.broker.settings(Arc::new(settings), now);
         Ok(())
     }
 }

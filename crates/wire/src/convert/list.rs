@@ -41,6 +41,6 @@ fn listed(listing: &Listing) -> ListedGroup<'_> {
         group_id: &listing.group,
         protocol_type: &listing.protocol_type,
         group_state: listing.state.name(),
-        group_type: listing.kind.name(),
+        group_type: listing.kind.kafka_name(),
     }
 }

@@ -3,6 +3,7 @@
 use super::super::barrier::Phase;
 use super::super::record::{OffsetCommit, OffsetCommitValue, Record};
 use super::super::turn::{Call, Services, Turn};
+use crate::message::admin::GroupKind;
 use crate::message::offsets::{
     Commit, CommitPartition, CommitTopic, Committed, CommittedOffset, Delete, Deleted, Fetch,
     Fetched, PerPartition,
@@ -20,10 +21,7 @@ impl Turn<'_> {
             self.reply(call.token, Reply::Commit(Err(error)));
             return;
         }
-        if matches!(self.group.phase, Phase::Preparing(_) | Phase::Stable) {
-            // A commit is a sign of life, and in a long rebalance perhaps the only one.
-            self.renew_session(ask.member);
-        }
+        self.note_committer(call, ask.member);
         let mut records = Vec::with_capacity(ask.topics.iter().map(|t| t.partitions.len()).sum());
         let topics = ask.topics.iter().map(|topic| {
             let known = self.group.hard.offsets().name(topic.topic);
@@ -36,6 +34,16 @@ impl Turn<'_> {
         self.reply_offsets(call.token, Reply::Commit(outcome.map(|()| committed)));
     }
 
+    /// A commit is a sign of life, and in a long rebalance perhaps the only one. A register member
+    /// that should register again instead is not kept alive by it (S17).
+    fn note_committer(&mut self, call: &Call<'_>, member: &str) {
+        match (&self.group.phase, self.group.kind) {
+            (Phase::Preparing(_), GroupKind::Register) => self.follow(member, call),
+            (Phase::Preparing(_) | Phase::Stable, _) => self.hear(member, call),
+            (Phase::Empty | Phase::Completing { .. }, _) => {}
+        }
+    }
+
     /// Who may commit: a member of the current generation while it is in force; anyone into a
     /// group without members, if no generation is claimed.
     fn validate_commit(&self, ask: &Commit<'_>) -> Result<(), GroupError> {
@@ -43,7 +51,10 @@ impl Turn<'_> {
         if !claims_generation && self.group.phase.is_empty() {
             return Ok(());
         }
-        if !claims_generation && ask.member.is_empty() && ask.instance.is_none() {
+        let claims_nothing = ask.member.is_empty() && ask.instance.is_none();
+        // In a register group whoever claims no generation is nobody (decision 15).
+        let is_nobody = claims_nothing || self.group.kind == GroupKind::Register;
+        if !claims_generation && is_nobody {
             return Err(GroupError::UnknownMemberId);
         }
         self.validate_member(ask.member, ask.instance)?;

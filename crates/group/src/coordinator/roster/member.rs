@@ -4,6 +4,7 @@ use super::super::timers::Deadline;
 use super::super::turn::cut;
 use super::super::view::Who;
 use crate::message::classic::Protocol;
+use crate::message::register::Detection;
 use crate::message::{Blob, Token};
 use alloc::sync::Arc;
 use core::time::Duration;
@@ -32,6 +33,11 @@ pub(in super::super) struct Member {
     pub(in super::super) stored: Option<u32>,
     /// When it is taken for dead.
     pub(in super::super) session: Deadline,
+    /// How often a register member beats and may fail to; `None` in other protocols, where the
+    /// session timeout alone counts.
+    pub(in super::super) detection: Option<Detection>,
+    /// The connection its last valid request came on; `None` since a restart.
+    pub(in super::super) connection: Option<ConnectionId>,
     /// When it last joined, for the journal.
     pub(in super::super) joined_at: Instant,
     /// When it last synced, for the journal.
@@ -89,11 +95,18 @@ impl Member {
             is_new: false,
             stored: None,
             session: Deadline::unarmed(),
+            detection: None,
+            connection: None,
             joined_at: Instant::ZERO,
             synced_at: None,
             parked: Parked::No,
             owes_sync: false,
         }
+    }
+
+    /// The silence after which it is taken for dead.
+    pub(in super::super) fn silence_max(&self) -> Duration {
+        self.detection.map_or(self.session_timeout, |it| it.limit(self.session_timeout))
     }
 
     /// Whether its join is parked.
@@ -114,6 +127,11 @@ impl Member {
     /// Whether its join is parked on `connection` and it was never told its id.
     pub(in super::super) fn is_stranger_of(&self, connection: ConnectionId) -> bool {
         matches!(self.parked, Parked::Join { stranger: Some(c), .. } if c == connection)
+    }
+
+    /// Whether its join is parked and it was never told its id.
+    pub(in super::super) fn is_stranger(&self) -> bool {
+        matches!(self.parked, Parked::Join { stranger: Some(_), .. })
     }
 
     /// Whether it has not synced in this generation.

@@ -128,6 +128,8 @@ impl Shard {
         self.services.timers.clear();
         self.services.expiry = Deadline::unarmed();
         self.services.strangers.clear();
+        self.services.watch.clear();
+        self.services.lifelines.clear();
         debug_assert_eq!(self.services.parked, 0, "every parked request was answered");
     }
 }

@@ -7,10 +7,11 @@ use super::super::offsets::nothing_committed;
 use super::super::turn::{Call, Turn};
 use super::Shard;
 use crate::message::admin::{List, Listing};
+use crate::message::register::{self, Detection};
 use crate::message::{Ask, GroupError, Reply, Token};
 use crate::probe::{self, Fault, Mark};
 use alloc::vec::Vec;
-use ottla_model::{GroupId, Now};
+use ottla_model::{Generation, GroupId, Now};
 
 impl Shard {
     /// One request of an active shard.
@@ -53,9 +54,12 @@ impl Shard {
         let reply = match ask {
             Ask::Leave(leave) => Reply::Leave(Ok(all_leaving(leave, GroupError::UnknownMemberId))),
             Ask::FetchOffsets(fetch) => Reply::FetchOffsets(Ok(nothing_committed(fetch))),
-            Ask::Join(_) | Ask::Sync(_) | Ask::Heartbeat(_) => {
-                ask.refused(GroupError::UnknownMemberId)
-            }
+            Ask::ConsumerMetadata(_) => Reply::ConsumerMetadata(Ok(Generation(0))),
+            Ask::Join(_)
+            | Ask::Sync(_)
+            | Ask::Heartbeat(_)
+            | Ask::Register(_)
+            | Ask::RegisterHeartbeat(_) => ask.refused(GroupError::UnknownMemberId),
             Ask::Commit(_)
             | Ask::DeleteOffsets(_)
             | Ask::Describe(_)
@@ -99,6 +103,9 @@ impl Turn<'_> {
             Ask::ConsumerHeartbeat(_) | Ask::ConsumerDescribe(_) => {
                 self.reply(call.token, ask.refused(GroupError::GroupIdNotFound));
             }
+            Ask::ConsumerMetadata(_) => self.tell_generation(call),
+            Ask::Register(ask) => self.register(call, ask),
+            Ask::RegisterHeartbeat(ask) => self.register_heartbeat(call, ask),
             Ask::Commit(ask) => self.commit_offsets(call, ask),
             Ask::FetchOffsets(ask) => self.fetch_offsets(call, ask),
             Ask::DeleteOffsets(ask) => self.delete_offsets(call, ask),
@@ -140,6 +147,9 @@ fn judge<'a>(config: &Config, ask: &'a Ask<'a>) -> Result<Scope<'a>, GroupError>
         Ask::Leave(leave) => named(leave.group),
         Ask::ConsumerHeartbeat(heartbeat) => named(heartbeat.group),
         Ask::ConsumerDescribe(describe) => named(describe.group),
+        Ask::ConsumerMetadata(metadata) => named(metadata.group),
+        Ask::Register(register) => judge_registration(config, register),
+        Ask::RegisterHeartbeat(heartbeat) => named(heartbeat.group),
         // The empty group id is as good as any for offsets, as it was before groups had rules.
         Ask::Commit(commit) if commit.generation.0 < 0 => Ok(Scope::New(commit.group)),
         Ask::Commit(commit) => Ok(Scope::Existing(commit.group)),
@@ -148,4 +158,21 @@ fn judge<'a>(config: &Config, ask: &'a Ask<'a>) -> Result<Scope<'a>, GroupError>
         Ask::Describe(describe) => Ok(Scope::Existing(describe.group)),
         Ask::DeleteGroup(delete) => Ok(Scope::Existing(delete.group)),
     }
+}
+
+fn judge_registration<'a>(
+    config: &Config,
+    ask: &'a register::Register<'a>,
+) -> Result<Scope<'a>, GroupError> {
+    if ask.group.is_empty() {
+        return Err(GroupError::InvalidGroupId);
+    }
+    if Detection::new(ask.heartbeat_frequency, ask.failed_heartbeat_threshold).is_none() {
+        return Err(GroupError::InvalidRequest);
+    }
+    let bounds = config.register_session_timeout_min..=config.session_timeout_max;
+    if !bounds.contains(&ask.session_timeout) {
+        return Err(GroupError::InvalidSessionTimeout);
+    }
+    Ok(if ask.member.is_empty() { Scope::New(ask.group) } else { Scope::Existing(ask.group) })
 }

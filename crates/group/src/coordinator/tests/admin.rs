@@ -138,7 +138,10 @@ fn the_journal_names_causes() {
         ]
     );
     let last = view(&world).journal.pop().expect("five entries");
-    assert_eq!(last.triggers[0].who.instance, Some("i".into()));
+    assert_eq!(
+        last.triggers[0].who.as_ref().and_then(|who| who.instance.clone()),
+        Some("i".into())
+    );
     assert_eq!(last.join_took, secs(10));
     assert_eq!(last.sync_took, Some(Duration::ZERO));
     assert_eq!(last.slowest[0].join_took, secs(9));

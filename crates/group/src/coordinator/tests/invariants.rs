@@ -4,7 +4,8 @@ use super::super::Shard;
 use super::super::barrier::Phase;
 use super::super::group::Group;
 use super::super::roster::Member;
-use alloc::collections::BTreeMap;
+use crate::message::admin::GroupKind;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 /// Panics where the shard contradicts itself.
 pub(super) fn check(shard: &Shard) {
@@ -17,6 +18,29 @@ pub(super) fn check(shard: &Shard) {
         parked += group.roster.in_order().iter().filter(|(_, m)| m.is_parked()).count();
     }
     assert_eq!(shard.parked(), parked, "parked requests are counted");
+    lifelines_are_counted(shard);
+    watched_topics_are_subscribed(shard);
+}
+
+fn lifelines_are_counted(shard: &Shard) {
+    let mut counts = BTreeMap::new();
+    for (_, member) in shard.all_groups().flat_map(|group| group.roster.in_order()) {
+        if let Some(connection) = member.connection {
+            *counts.entry(connection).or_insert(0) += 1;
+        }
+    }
+    assert_eq!(shard.services().lifelines.counts(), counts);
+}
+
+/// S28: topic -> groups is the other side of each group's topics.
+fn watched_topics_are_subscribed(shard: &Shard) {
+    let mut watched: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for group in shard.all_groups().filter(|group| group.kind == GroupKind::Register) {
+        for topic in group.subscribed.iter().flatten() {
+            watched.entry(topic.clone()).or_default().insert(group.id.clone());
+        }
+    }
+    assert_eq!(shard.services().watch.all(), &watched);
 }
 
 fn counts_are_true(group: &Group) {

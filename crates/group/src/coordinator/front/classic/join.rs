@@ -8,6 +8,7 @@ use super::super::super::timers::{Deadline, Timer};
 use super::super::super::turn::{Call, Turn, cut};
 use super::super::super::view::Cause;
 use crate::assign::subscription::Subscription;
+use crate::message::admin::GroupKind;
 use crate::message::classic::{Join, JoinRefused, Joined};
 use crate::message::{Blob, GroupError, Reply};
 use crate::probe::{self, Fault, Mark};
@@ -21,7 +22,9 @@ use ottla_model::{InstanceId, MemberId, TopicName};
 impl Turn<'_> {
     /// A join of a group that exists, or that a new member may bring into being.
     pub(in super::super::super) fn join(&mut self, call: &Call<'_>, ask: &Join<'_>) {
-        if ask.protocols.len() > PROTOCOLS_MAX {
+        if self.group.kind != GroupKind::Classic && !self.group.roster.is_empty() {
+            self.refuse_join(call, GroupError::InconsistentGroupProtocol, ask.member);
+        } else if ask.protocols.len() > PROTOCOLS_MAX {
             self.refuse_join(call, GroupError::InvalidRequest, ask.member);
         } else if !self.has_room(ask) {
             self.turn_away(call, ask);
@@ -141,6 +144,7 @@ impl Turn<'_> {
     /// Adds a member and rebalances. `stranger`: it does not know its id until it is answered.
     fn add_member(&mut self, call: &Call<'_>, ask: &Join<'_>, id: MemberId, stranger: bool) {
         if self.group.roster.is_empty() {
+            self.group.kind = GroupKind::Classic;
             self.group.protocol_type = Some(Arc::from(ask.protocol_type));
         }
         let mut member = Member::new(
@@ -200,7 +204,7 @@ impl Turn<'_> {
         let tells_all = !self.group.phase.is_stable() && self.group.roster.is_leader(&id);
         let members = if tells_all { self.members_for_leader() } else { Vec::new() };
         let joined = self.joined(&id, members);
-        self.renew_session(&id);
+        self.hear(&id, call);
         self.reply(call.token, Reply::Join(Ok(joined)));
     }
 
@@ -225,7 +229,7 @@ impl Turn<'_> {
             member.client_host = Arc::from(call.client.host);
         });
         self.update_member(&Join { member: &new, ..ask.clone() });
-        self.renew_session(&new);
+        self.hear(&new, call);
         let stays = self.group.phase.is_stable()
             && self.group.roster.elect_protocol() == self.group.protocol
             && self.topics_wanted_by(&new) == wanted_before;
@@ -293,7 +297,8 @@ impl Turn<'_> {
         }
     }
 
-    fn park_join(&mut self, call: &Call<'_>, id: &MemberId, stranger: bool) {
+    pub(in super::super) fn park_join(&mut self, call: &Call<'_>, id: &MemberId, stranger: bool) {
+        self.follow(id, call);
         let stranger = stranger.then_some(call.connection);
         if let Some(connection) = stranger {
             let entry = (self.group.id.clone(), id.clone());
@@ -323,7 +328,7 @@ fn supported(ask: &Join<'_>) -> Arc<[Supported]> {
 }
 
 /// `prefix-` and the fresh bits in the shape of a UUID, as Kafka names members.
-fn fresh_id(prefix: &str, fresh: &[u8; 16]) -> MemberId {
+pub(in super::super::super) fn fresh_id(prefix: &str, fresh: &[u8; 16]) -> MemberId {
     let mut id = format!("{}-", cut(prefix, PREFIX_BYTES_MAX));
     for (index, byte) in fresh.iter().enumerate() {
         if matches!(index, 4 | 6 | 8 | 10) {

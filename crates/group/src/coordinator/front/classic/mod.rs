@@ -13,14 +13,18 @@ mod rebalance;
 mod silence;
 mod sync;
 
+pub(in super::super) use join::fresh_id;
 pub(in super::super) use leave::all_leaving;
+pub(in super::super) use rebalance::next;
 
 use super::super::barrier::Phase;
 use super::super::record::{GroupMetadataValue, StoredMember};
 use super::super::roster::{Member, Parked};
 use super::super::turn::Turn;
 use super::super::view::Cause;
+use super::register;
 use crate::assign::subscription::Subscription;
+use crate::message::admin::GroupKind;
 use crate::message::classic::JoinRefused;
 use crate::message::{Blob, GroupError, Reply};
 use crate::probe::{self, Fault, Mark};
@@ -39,12 +43,13 @@ impl Turn<'_> {
         self.group.protocol_type =
             (!metadata.protocol_type.is_empty()).then(|| metadata.protocol_type.clone());
         self.group.protocol = metadata.protocol.clone();
+        self.group.kind = register::kind_of(&metadata);
         for (index, stored) in metadata.members.iter().enumerate() {
             if self.group.roster.member(&stored.member).is_some() {
                 // No coordinator writes a member twice; a record that has one is still read.
                 continue;
             }
-            let member = restored(stored, &metadata, index as u32);
+            let member = restored(stored, &metadata, index as u32, self.group.kind);
             self.group.roster.add(stored.member.clone(), member);
             if !probe::has(Fault::CoordinatorRestoresNoSessions) {
                 self.renew_session(&stored.member);
@@ -53,6 +58,7 @@ impl Turn<'_> {
         self.group.roster.restore_leader(metadata.leader.as_ref());
         self.group.phase = if metadata.members.is_empty() { Phase::Empty } else { Phase::Stable };
         self.group.subscribed = self.subscribed_topics();
+        self.restore_register();
         if self.group.roster.len() > self.services.config.group_size_max {
             // The bound was lowered: whoever rejoins first stays.
             let leader = self.group.roster.leader().cloned();
@@ -105,14 +111,16 @@ impl Turn<'_> {
     }
 
     /// Removes a member and answers what it has parked: it is not known any more.
-    fn remove_member(&mut self, id: &str) {
+    pub(in super::super) fn remove_member(&mut self, id: &str) {
         self.refuse_parked(id, GroupError::UnknownMemberId, "");
-        self.group.roster.remove(id);
+        if let Some(member) = self.group.roster.remove(id) {
+            self.services.lifelines.cut(member.connection);
+        }
     }
 
     /// Answers what a member has parked, if anything, with an error. A refused join is told
     /// `told_id`.
-    fn refuse_parked(&mut self, id: &str, error: GroupError, told_id: &str) {
+    pub(in super::super) fn refuse_parked(&mut self, id: &str, error: GroupError, told_id: &str) {
         let parked = self.unpark(id);
         self.refuse(parked, error, told_id);
     }
@@ -121,14 +129,20 @@ impl Turn<'_> {
         match parked {
             Parked::No => {}
             Parked::Join { token, .. } => {
-                self.reply(token, Reply::Join(Err(JoinRefused::new(error, told_id))));
+                let reply = match self.group.kind {
+                    GroupKind::Classic | GroupKind::Consumer => {
+                        Reply::Join(Err(JoinRefused::new(error, told_id)))
+                    }
+                    GroupKind::Register => Reply::Register(Err(error)),
+                };
+                self.reply(token, reply);
             }
             Parked::Sync(token) => self.reply(token, Reply::Sync(Err(error))),
         }
     }
 
     /// Takes what a member has parked, to answer it.
-    fn unpark(&mut self, id: &str) -> Parked {
+    pub(in super::super) fn unpark(&mut self, id: &str) -> Parked {
         let parked = self.group.roster.unpark(id);
         self.forget_parked(id, parked);
         parked
@@ -151,7 +165,7 @@ impl Turn<'_> {
     }
 
     /// The record of the generation in force, with each member's part as `assignment` has it.
-    fn generation_record(
+    pub(in super::super) fn generation_record(
         &self,
         assignment: impl Fn(&MemberId, &Member) -> Blob,
     ) -> GroupMetadataValue {
@@ -178,7 +192,12 @@ impl Turn<'_> {
     }
 }
 
-fn restored(stored: &StoredMember, metadata: &GroupMetadataValue, index: u32) -> Member {
+fn restored(
+    stored: &StoredMember,
+    metadata: &GroupMetadataValue,
+    index: u32,
+    kind: GroupKind,
+) -> Member {
     let protocol = metadata.protocol.clone().unwrap_or_default();
     let mut member = Member::new(
         stored.instance.clone(),
@@ -189,6 +208,10 @@ fn restored(stored: &StoredMember, metadata: &GroupMetadataValue, index: u32) ->
         Arc::from([(protocol, stored.subscription.clone())]),
     );
     member.restored = true;
+    member.detection = match kind {
+        GroupKind::Classic | GroupKind::Consumer => None,
+        GroupKind::Register => register::detection_of(&stored.subscription),
+    };
     member.stored = Some(index);
     member
 }

@@ -7,9 +7,11 @@ use super::super::super::roster::Parked;
 use super::super::super::timers::Due;
 use super::super::super::turn::Turn;
 use super::super::super::view::{Cause, Trigger};
+use crate::message::admin::GroupKind;
 use crate::message::classic::{Joined, JoinedMember};
 use crate::message::{GroupError, Reply};
 use crate::probe::{self, Fault, Mark};
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use ottla_model::{Generation, Instant, MemberId};
@@ -17,7 +19,7 @@ use ottla_model::{Generation, Instant, MemberId};
 impl Turn<'_> {
     /// Something happened that asks for a new generation: begins a rebalance, or joins the one
     /// being prepared, which may be complete by it.
-    pub(super) fn rebalance(&mut self, triggers: impl IntoIterator<Item = Trigger>) {
+    pub(in super::super) fn rebalance(&mut self, triggers: impl IntoIterator<Item = Trigger>) {
         if let Phase::Preparing(barrier) = &mut self.group.phase {
             barrier.triggers.extend(triggers);
             self.close_if_complete();
@@ -27,7 +29,7 @@ impl Turn<'_> {
     }
 
     /// Begins a rebalance of a group that is not preparing one.
-    pub(super) fn prepare(&mut self, triggers: impl IntoIterator<Item = Trigger>) {
+    pub(in super::super) fn prepare(&mut self, triggers: impl IntoIterator<Item = Trigger>) {
         let triggers: Triggers = triggers.into_iter().collect();
         if matches!(self.group.phase, Phase::Completing { .. }) {
             probe::hit(Mark::CoordinatorOvertookGeneration);
@@ -36,7 +38,9 @@ impl Turn<'_> {
         self.group.roster.forgive_syncs();
         self.group.barrier.disarm();
         let rebalance_timeout = self.group.roster.rebalance_timeout();
-        if self.group.phase.is_empty() {
+        if self.group.kind == GroupKind::Register {
+            self.prepare_register(triggers);
+        } else if self.group.phase.is_empty() {
             let delay = self.services.config.initial_rebalance_delay;
             let barrier = Barrier::initial(self.now, triggers, delay, rebalance_timeout);
             self.group.phase = Phase::Preparing(barrier);
@@ -52,7 +56,7 @@ impl Turn<'_> {
     }
 
     /// Closes the barrier if everyone is there; an initial one waits for its time.
-    pub(super) fn close_if_complete(&mut self) {
+    pub(in super::super) fn close_if_complete(&mut self) {
         let Phase::Preparing(barrier) = &self.group.phase else { return };
         if !barrier.is_initial() && self.group.roster.all_joined() {
             self.close();
@@ -83,8 +87,12 @@ impl Turn<'_> {
 
     /// Ends the wait for members: who has not joined is dropped, unless static. Where only static
     /// members are left and none has joined, waits again, until their sessions end.
-    fn close(&mut self) {
+    pub(in super::super) fn close(&mut self) {
         self.group.barrier.disarm();
+        if self.group.kind == GroupKind::Register {
+            self.close_register();
+            return;
+        }
         let absent = self.group.roster.ids_where(|m| !m.is_joining() && m.instance.is_none());
         for id in absent {
             probe::hit(Mark::CoordinatorDroppedAbsent);
@@ -159,12 +167,12 @@ impl Turn<'_> {
     }
 
     /// Nobody is left: that too is a generation, and a hard one.
-    fn run_empty(&mut self) {
+    pub(in super::super) fn run_empty(&mut self) {
         let Phase::Preparing(barrier) = self.enter(Phase::Empty) else { return };
         self.group.is_restored = false;
         self.group.generation = next(self.group.generation);
         self.group.protocol = None;
-        self.group.subscribed = self.subscribed_topics();
+        self.subscribe(BTreeSet::new());
         self.note_generation(barrier);
         let value = Arc::new(self.generation_record(|_, _| Default::default()));
         let group = self.group.id.clone();
@@ -221,17 +229,17 @@ impl Turn<'_> {
     }
 
     /// Adds a trigger to the rebalance being prepared.
-    pub(super) fn absorb(&mut self, trigger: Option<Trigger>) {
+    pub(in super::super) fn absorb(&mut self, trigger: Option<Trigger>) {
         if let Phase::Preparing(barrier) = &mut self.group.phase {
             barrier.triggers.extend(trigger);
         }
     }
 
-    fn enter(&mut self, phase: Phase) -> Phase {
+    pub(in super::super) fn enter(&mut self, phase: Phase) -> Phase {
         core::mem::replace(&mut self.group.phase, phase)
     }
 
-    fn note_generation(&mut self, barrier: Barrier) {
+    pub(in super::super) fn note_generation(&mut self, barrier: Barrier) {
         if let Some(trigger) = barrier.triggers.first() {
             *self.services.rebalances.entry(trigger.cause).or_insert(0) += 1;
         }
@@ -248,7 +256,7 @@ impl Turn<'_> {
 
 /// Generations rise; after the last one there is they begin anew at 1, as no client compares them
 /// for order.
-fn next(generation: Generation) -> Generation {
+pub(in super::super::super) fn next(generation: Generation) -> Generation {
     if probe::has(Fault::CoordinatorReusesGenerations) {
         return Generation(generation.0.max(1));
     }

@@ -3,6 +3,7 @@
 use super::super::super::timers::Due;
 use super::super::super::turn::Turn;
 use super::super::super::view::Cause;
+use crate::message::admin::GroupKind;
 use crate::probe::{self, Mark};
 use ottla_model::{ConnectionId, Instant, MemberId};
 
@@ -17,6 +18,12 @@ impl Turn<'_> {
         let now = self.now.mono;
         let Some(member) = self.group.roster.member_mut(id) else { return Due::Never };
         let due = member.session.surfaced(queued, now);
+        if self.group.kind == GroupKind::Register {
+            if due == Due::Now {
+                self.limit_reached(id);
+            }
+            return due;
+        }
         if due == Due::Now && (member.is_new || !member.is_parked()) {
             probe::hit(Mark::CoordinatorSessionEnded);
             let trigger = self.trigger(Cause::SessionExpired, id);

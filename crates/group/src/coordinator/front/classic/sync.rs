@@ -6,6 +6,7 @@ use super::super::super::record::{GroupMetadata, Record};
 use super::super::super::roster::{Member, Parked};
 use super::super::super::turn::{Call, Turn};
 use super::super::super::view::Cause;
+use crate::message::admin::GroupKind;
 use crate::message::classic::{Sync, Synced};
 use crate::message::{Blob, GroupError, Reply};
 use crate::probe::{self, Fault};
@@ -33,7 +34,7 @@ impl Turn<'_> {
     }
 
     fn validate_sync(&self, ask: &Sync<'_>) -> Result<(), GroupError> {
-        if self.group.phase.is_empty() {
+        if self.group.phase.is_empty() || self.group.kind != GroupKind::Classic {
             return Err(GroupError::UnknownMemberId);
         }
         self.validate_member(ask.member, ask.instance)?;
@@ -63,6 +64,7 @@ impl Turn<'_> {
 
     fn park_sync(&mut self, call: &Call<'_>, ask: &Sync<'_>) {
         self.note_synced(ask.member);
+        self.follow(ask.member, call);
         let before = self.group.roster.park_sync(ask.member, call.token);
         self.services.parked += 1;
         self.forget_parked(ask.member, before);
@@ -75,7 +77,7 @@ impl Turn<'_> {
         if self.group.roster.owed_syncs() == 0 {
             self.group.barrier.disarm();
         }
-        self.renew_session(id);
+        self.hear(id, call);
         let synced = self.synced(id);
         self.reply(call.token, Reply::Sync(Ok(synced)));
     }
