@@ -1,0 +1,294 @@
+//! The cluster as one client knows it: brokers, leaders, coordinators, and the way to each.
+//!
+//! A task keeps the [`Snapshot`] fresh: at its age, and whenever somebody asks. Everything else is
+//! calls that try once; whether to try again, and for how long, is the caller's [`Retry`].
+
+mod keeper;
+mod lookup;
+mod metadata;
+mod pool;
+
+pub(crate) use lookup::leader;
+pub use lookup::{FoundOffset, OffsetSpec};
+pub use metadata::{Broker, PartitionInfo, TopicInfo};
+pub(crate) use metadata::{Interest, Snapshot};
+pub(crate) use pool::Purpose;
+
+use crate::config::ClientConfig;
+use crate::connection::Connection;
+use crate::retry::Backoff;
+use crate::{Error, ErrorKind, Result, clock};
+use ottla_model::{Instant, NodeId, TopicName};
+use ottla_wire::generated::{FindCoordinatorRequest, FindCoordinatorResponse};
+use ottla_wire::{ApiKey, ErrorCode};
+use parking_lot::Mutex;
+use pool::Pool;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+
+/// A handle to what is known of the cluster. The task behind it ends with the last handle.
+#[derive(Clone, Debug)]
+pub(crate) struct Cluster {
+    state: Arc<State>,
+    _keeper: Arc<EndWithMe>,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    config: ClientConfig,
+    pool: Pool,
+    interest: Mutex<Interest>,
+    may_create: AtomicBool,
+    snapshot: watch::Sender<Arc<Snapshot>>,
+    /// The number of the last question.
+    asked: AtomicU64,
+    wake: Notify,
+}
+
+/// A task that is stopped when nobody needs it.
+#[derive(Debug)]
+pub(crate) struct EndWithMe(pub(crate) tokio::task::AbortHandle);
+
+impl Drop for EndWithMe {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Cluster {
+    /// Knows nothing yet and connects to nobody: that is done when first needed.
+    pub(crate) fn new(config: ClientConfig) -> Self {
+        let state = Arc::new(State {
+            config,
+            pool: Pool::default(),
+            interest: Mutex::new(Interest::Topics(BTreeSet::new())),
+            may_create: AtomicBool::new(false),
+            snapshot: watch::Sender::new(Arc::default()),
+            asked: AtomicU64::new(0),
+            wake: Notify::new(),
+        });
+        let keeper = tokio::spawn(keeper::run(Arc::downgrade(&state))).abort_handle();
+        Self { state, _keeper: Arc::new(EndWithMe(keeper)) }
+    }
+
+    pub(crate) fn config(&self) -> &ClientConfig {
+        &self.state.config
+    }
+
+    /// What is known now.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.state.snapshot.borrow().clone()
+    }
+
+    /// Tells of every new snapshot.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Arc<Snapshot>> {
+        self.state.snapshot.subscribe()
+    }
+
+    /// Whether asking for a topic may create it, where the broker allows that.
+    pub(crate) fn allow_topic_creation(&self, allowed: bool) {
+        self.state.may_create.store(allowed, Ordering::Relaxed);
+    }
+
+    /// From now on exactly these topics are kept known. Does not wait for them.
+    pub(crate) fn set_interest(&self, interest: Interest) {
+        let mut current = self.state.interest.lock();
+        if *current != interest {
+            *current = interest;
+            drop(current);
+            self.ask();
+        }
+    }
+
+    /// From now on this topic is kept known, too; whether it was not before.
+    pub(crate) fn add_interest(&self, topic: &TopicName) -> bool {
+        match &mut *self.state.interest.lock() {
+            Interest::All => false,
+            Interest::Topics(names) => names.insert(topic.clone()),
+        }
+    }
+
+    /// Has what is known asked again soon; the number of the question.
+    pub(crate) fn ask(&self) -> u64 {
+        let question = self.state.asked.fetch_add(1, Ordering::AcqRel) + 1;
+        self.state.wake.notify_one();
+        question
+    }
+
+    /// A snapshot that is asked for after this call. Cancel safe.
+    ///
+    /// # Errors
+    /// The last reason why there is none, when `retry`'s time is over.
+    pub(crate) async fn refreshed(&self, retry: &Retry) -> Result<Arc<Snapshot>> {
+        let mut snapshots = self.subscribe();
+        let question = self.ask();
+        let wait = async {
+            let found = snapshots.wait_for(|snapshot| snapshot.answered >= question).await;
+            found.map(|snapshot| snapshot.clone()).map_err(|_| Error::closed())
+        };
+        let left = retry.left();
+        tokio::time::timeout(left, wait).await.unwrap_or_else(|_| {
+            let late = || Error::new(ErrorKind::Retriable, "no broker told of the cluster in time");
+            Err(self.snapshot().error.clone().unwrap_or_else(late))
+        })
+    }
+
+    /// The connection to a broker for a purpose.
+    ///
+    /// # Errors
+    /// `Retriable`, if the broker is not known or cannot be reached.
+    pub(crate) async fn connection(&self, node: NodeId, purpose: Purpose) -> Result<Connection> {
+        let address = self.address(node)?;
+        self.state.pool.connection(&self.state.config, &address, purpose).await
+    }
+
+    /// A connection to a broker that nobody shares.
+    pub(crate) async fn private_connection(&self, node: NodeId) -> Result<Connection> {
+        Connection::open(&self.state.config, &self.address(node)?).await
+    }
+
+    fn address(&self, node: NodeId) -> Result<String> {
+        let broker = self.snapshot().brokers.get(&node).map(Broker::address);
+        broker.ok_or_else(|| {
+            self.ask();
+            Error::new(ErrorKind::Retriable, format!("broker {node} is not known"))
+        })
+    }
+
+    /// A connection to whatever broker answers.
+    pub(crate) async fn any(&self) -> Result<Connection> {
+        self.state.any().await
+    }
+
+    /// A connection to the controller, or to any broker where none is named.
+    pub(crate) async fn controller(&self, retry: &Retry) -> Result<Connection> {
+        let mut snapshot = self.snapshot();
+        if snapshot.answered == 0 {
+            snapshot = self.refreshed(retry).await?;
+        }
+        match snapshot.controller {
+            Some(node) => self.connection(node, Purpose::General).await,
+            None => self.any().await,
+        }
+    }
+
+    /// Asks any broker who coordinates a group.
+    ///
+    /// # Errors
+    /// `Retriable` while none does; whatever the broker refuses.
+    pub(crate) async fn coordinator(&self, group: &str) -> Result<NodeId> {
+        let connection = self.any().await?;
+        let version = connection.version(ApiKey::FindCoordinator)?;
+        let (key, coordinator_keys) =
+            if version >= 4 { ("", vec![group]) } else { (group, Vec::new()) };
+        let request = FindCoordinatorRequest { key, key_type: GROUP, coordinator_keys };
+        let answer = connection.call_at(version, &request).await?;
+        let response: FindCoordinatorResponse<'_> = answer.read()?;
+        let what = || format!("cannot find the coordinator of group `{group}`");
+        let (node, host, port, code) = match response.coordinators.as_slice() {
+            [found, ..] => (found.node_id, found.host, found.port, found.error_code),
+            [] => (response.node_id, response.host, response.port, response.error_code),
+        };
+        Error::check(code, what)?;
+        let (id, Ok(port)) = (NodeId(node), u16::try_from(port)) else {
+            return Err(Error::of(ErrorCode::CoordinatorNotAvailable, what()));
+        };
+        let broker = Broker { id, host: host.to_owned(), port, rack: None };
+        self.state.learn(broker);
+        Ok(id)
+    }
+
+    /// Tries within the time that a call may take.
+    pub(crate) fn retry(&self) -> Retry {
+        self.retry_for(self.state.config.default_api_timeout)
+    }
+
+    /// Tries within `timeout`.
+    pub(crate) fn retry_for(&self, timeout: Duration) -> Retry {
+        let config = &self.state.config;
+        let (min, max) = (config.retry_backoff, config.retry_backoff_max);
+        let backoff = Backoff::new(min, max, clock::seed());
+        Retry { backoff, deadline: clock::now() + timeout }
+    }
+}
+
+impl State {
+    /// The known brokers, those with an open connection first, then those of the bootstrap.
+    async fn any(&self) -> Result<Connection> {
+        let snapshot = self.snapshot.borrow().clone();
+        let mut addresses: Vec<String> = snapshot.brokers.values().map(Broker::address).collect();
+        shuffle(&mut addresses);
+        let open = addresses.iter().find_map(|address| self.pool.open_connection(address));
+        if let Some(connection) = open {
+            return Ok(connection);
+        }
+        let mut bootstrap = self.config.bootstrap_servers.clone();
+        shuffle(&mut bootstrap);
+        bootstrap.retain(|server| !addresses.contains(server));
+        addresses.extend(bootstrap);
+        let mut failed = None;
+        for address in &addresses {
+            match self.pool.connection(&self.config, address, Purpose::General).await {
+                Ok(connection) => return Ok(connection),
+                Err(error) => failed = Some(error),
+            }
+        }
+        let none = || Error::new(ErrorKind::Config, "`bootstrap.servers` names no broker");
+        Err(failed.unwrap_or_else(none))
+    }
+
+    /// Notes where a broker is, unless that is known.
+    fn learn(&self, broker: Broker) {
+        self.snapshot.send_if_modified(|snapshot| {
+            let known = snapshot.brokers.get(&broker.id);
+            if known.is_some_and(|known| known.address() == broker.address()) {
+                return false;
+            }
+            *snapshot = Arc::new(snapshot.with_broker(broker));
+            true
+        });
+    }
+}
+
+/// How long a call goes on trying.
+#[derive(Debug)]
+pub(crate) struct Retry {
+    backoff: Backoff,
+    deadline: Instant,
+}
+
+impl Retry {
+    /// Pauses before the next try. Cancel safe.
+    ///
+    /// # Errors
+    /// `error` itself, if it is not worth a retry or the time is over.
+    pub(crate) async fn pause(&mut self, error: Error) -> Result<()> {
+        if !error.is_retriable() {
+            return Err(error);
+        }
+        let pause = self.backoff.next();
+        if clock::now() + pause >= self.deadline {
+            return Err(error);
+        }
+        tokio::time::sleep(pause).await;
+        Ok(())
+    }
+
+    /// How much time is left.
+    pub(crate) fn left(&self) -> Duration {
+        self.deadline.since(clock::now())
+    }
+}
+
+fn shuffle(items: &mut [String]) {
+    if items.len() > 1 {
+        let by = clock::seed() as usize % items.len();
+        items.rotate_left(by);
+    }
+}
+
+/// The kind of key that names a group.
+const GROUP: i8 = 0;
