@@ -432,6 +432,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether a struct that may be null follows in a tagged field: one byte, 1 or 0.
+    #[inline]
+    pub fn tag_present(&mut self, field: &'static str) -> Result<bool> {
+        match self.i8(field)? {
+            1 => Ok(true),
+            0 => Ok(false),
+            other => Err(self.error(field, DecodeErrorKind::Presence(other))),
+        }
+    }
+
     /// The tagged fields at the end of a flexible struct. `read` is given each tag with the reader
     /// narrowed to its field and says whether it knows the tag; unknown ones are skipped.
     pub fn tags(

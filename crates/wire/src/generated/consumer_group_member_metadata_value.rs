@@ -98,7 +98,7 @@ impl<'a> Message<'a> for ConsumerGroupMemberMetadataValue<'a> {
             match tag {
                 0 => {
                     self.classic_member_metadata = if reader
-                        .present("ConsumerGroupMemberMetadataValue.ClassicMemberMetadata")?
+                        .tag_present("ConsumerGroupMemberMetadataValue.ClassicMemberMetadata")?
                     {
                         let mut value = ClassicMemberMetadata::default();
                         value.read(reader, version)?;
@@ -158,7 +158,7 @@ impl<'a> Message<'a> for ConsumerGroupMemberMetadataValue<'a> {
                     out.i8(1);
                     value.write(version, out)?;
                 }
-                None => out.i8(-1),
+                None => out.i8(0),
             }
         }
         Ok(())

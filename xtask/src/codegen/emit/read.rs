@@ -77,10 +77,13 @@ fn into(part: &Struct<'_>, field: &Field, null: &str, place: &str) -> Result<Str
         }
         Type::Array(element) => array(part, field, element, null, place)?,
         Type::Struct(_) if null.is_empty() => format!("{place}.read(reader, version)?"),
-        Type::Struct(name) => format!(
-            "{place} = if reader.present({label})? {{ let mut value = {name}::default(); \
-             value.read(reader, version)?; Some(value) }} else {{ None }}"
-        ),
+        Type::Struct(name) => {
+            let present = if field.tag.is_some() { "tag_present" } else { "present" };
+            format!(
+                "{place} = if reader.{present}({label})? {{ let mut value = {name}::default(); \
+                 value.read(reader, version)?; Some(value) }} else {{ None }}"
+            )
+        }
         _ => format!("{place} = reader.{method}({label})?"),
     })
 }

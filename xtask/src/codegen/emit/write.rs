@@ -114,10 +114,14 @@ fn value(part: &Struct<'_>, field: &Field) -> String {
             elements("elements", "elements", of, &label)
         ),
         (Type::Array(of), false) => elements(&place, &format!("&{place}"), of, &label),
-        (Type::Struct(_), true) => format!(
-            "match &{place} {{ Some(value) => {{ out.i8(1); value.write(version, out)?; }} \
-             None => out.i8(-1), }}"
-        ),
+        (Type::Struct(_), true) => {
+            // In a tagged field Kafka says null by another byte than elsewhere.
+            let absent = if field.tag.is_some() { 0 } else { -1 };
+            format!(
+                "match &{place} {{ Some(value) => {{ out.i8(1); value.write(version, out)?; }} \
+                 None => out.i8({absent}), }}"
+            )
+        }
         (Type::Struct(_), false) => format!("{place}.write(version, out)?;"),
         (other, _) => format!("out.{}({place});", method(other)),
     };
