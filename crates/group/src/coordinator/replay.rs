@@ -22,6 +22,7 @@ impl Hard {
                 self.offsets.apply(&commit.topic, commit.partition, commit.value.as_ref());
             }
             Record::GroupMetadata(generation) => self.metadata = generation.value.clone(),
+            _ => {}
         }
     }
 

@@ -160,7 +160,7 @@ impl Turn<'_> {
         for record in &records {
             match record {
                 Record::OffsetCommit(_) => touched.offsets = true,
-                Record::GroupMetadata(_) => touched.membership = true,
+                _ => touched.membership = true,
             }
             self.group.hard.replay(record);
         }

@@ -137,6 +137,7 @@ impl Names {
         match record {
             Record::OffsetCommit(commit) => offset(commit),
             Record::GroupMetadata(metadata) => self.group(metadata),
+            other => format!("{other:?}"),
         }
     }
 

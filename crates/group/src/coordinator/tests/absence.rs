@@ -122,7 +122,7 @@ fn decisions_keep_their_order() {
         .into_iter()
         .map(|record| match record {
             Record::OffsetCommit(commit) => commit.value.map(|value| value.offset.0),
-            Record::GroupMetadata(_) => None,
+            _ => None,
         })
         .collect();
     assert_eq!(offsets, [Some(1), Some(2), Some(3)]);

@@ -367,6 +367,7 @@ proptest! {
                     (group.clone(), Some((topic.clone(), *partition)))
                 }
                 Record::GroupMetadata(metadata) => (metadata.group.clone(), None),
+                other => unreachable!("no member here speaks the consumer protocol: {other:?}"),
             };
             last.insert(key, (index, record));
         }
@@ -404,6 +405,7 @@ fn random_plays_reach_every_state() {
                     let members = metadata.value.map(|value| value.members.len().min(1));
                     alloc::format!("generation {members:?}")
                 }
+                other => unreachable!("no member here speaks the consumer protocol: {other:?}"),
             });
         }
     }

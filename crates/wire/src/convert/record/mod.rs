@@ -4,6 +4,13 @@
 //! own, and Kafka, its tools and ours read each other's. Every version that Kafka 4.4 reads is
 //! read; written is the version that Kafka 4.4 writes. Knows nothing of batches or of the log.
 
+mod consumer_group_current_member_assignment;
+mod consumer_group_member_metadata;
+mod consumer_group_metadata;
+mod consumer_group_partition_metadata;
+mod consumer_group_regular_expression;
+mod consumer_group_target_assignment_member;
+mod consumer_group_target_assignment_metadata;
 mod group_metadata;
 mod offset_commit;
 
@@ -74,6 +81,48 @@ pub fn decode(key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Decoded, Recor
             let value = value.transpose()?;
             Record::GroupMetadata(group_metadata::decode(key, value).map_err(malformed)?)
         }
+        consumer_group_metadata::KIND => {
+            let value = value.transpose()?;
+            Record::ConsumerGroupMetadata(
+                consumer_group_metadata::decode(key, value).map_err(malformed)?,
+            )
+        }
+        consumer_group_partition_metadata::KIND => {
+            let value = value.transpose()?;
+            Record::ConsumerGroupPartitionMetadata(
+                consumer_group_partition_metadata::decode(key, value).map_err(malformed)?,
+            )
+        }
+        consumer_group_member_metadata::KIND => {
+            let value = value.transpose()?;
+            Record::ConsumerGroupMemberMetadata(
+                consumer_group_member_metadata::decode(key, value).map_err(malformed)?,
+            )
+        }
+        consumer_group_target_assignment_metadata::KIND => {
+            let value = value.transpose()?;
+            Record::ConsumerGroupTargetAssignmentMetadata(
+                consumer_group_target_assignment_metadata::decode(key, value).map_err(malformed)?,
+            )
+        }
+        consumer_group_target_assignment_member::KIND => {
+            let value = value.transpose()?;
+            Record::ConsumerGroupTargetAssignmentMember(
+                consumer_group_target_assignment_member::decode(key, value).map_err(malformed)?,
+            )
+        }
+        consumer_group_current_member_assignment::KIND => {
+            let value = value.transpose()?;
+            Record::ConsumerGroupCurrentMemberAssignment(
+                consumer_group_current_member_assignment::decode(key, value).map_err(malformed)?,
+            )
+        }
+        consumer_group_regular_expression::KIND => {
+            let value = value.transpose()?;
+            Record::ConsumerGroupRegularExpression(
+                consumer_group_regular_expression::decode(key, value).map_err(malformed)?,
+            )
+        }
         kind => return Ok(Decoded::Unknown { kind }),
     }))
 }
@@ -86,6 +135,25 @@ pub fn encode(record: &Record) -> Result<Encoded, EncodeError> {
     match record {
         Record::OffsetCommit(record) => offset_commit::encode(record),
         Record::GroupMetadata(record) => group_metadata::encode(record),
+        Record::ConsumerGroupMetadata(record) => consumer_group_metadata::encode(record),
+        Record::ConsumerGroupPartitionMetadata(record) => {
+            consumer_group_partition_metadata::encode(record)
+        }
+        Record::ConsumerGroupMemberMetadata(record) => {
+            consumer_group_member_metadata::encode(record)
+        }
+        Record::ConsumerGroupTargetAssignmentMetadata(record) => {
+            consumer_group_target_assignment_metadata::encode(record)
+        }
+        Record::ConsumerGroupTargetAssignmentMember(record) => {
+            consumer_group_target_assignment_member::encode(record)
+        }
+        Record::ConsumerGroupCurrentMemberAssignment(record) => {
+            consumer_group_current_member_assignment::encode(record)
+        }
+        Record::ConsumerGroupRegularExpression(record) => {
+            consumer_group_regular_expression::encode(record)
+        }
     }
 }
 

@@ -5,9 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ottla_group::coordinator::record::{
-    GroupMetadata, GroupMetadataValue, OffsetCommit, OffsetCommitValue, Record, StoredMember,
+    ClassicMember, ConsumerGroupCurrentMemberAssignment, ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadata, ConsumerGroupMemberMetadataValue, ConsumerGroupMetadata,
+    ConsumerGroupMetadataValue, ConsumerGroupPartitionMetadata, ConsumerGroupRegularExpression,
+    ConsumerGroupRegularExpressionValue, ConsumerGroupTargetAssignmentMember,
+    ConsumerGroupTargetAssignmentMetadata, ConsumerGroupTargetAssignmentMetadataValue,
+    GroupMetadata, GroupMetadataValue, HeldPartitions, OffsetCommit, OffsetCommitValue, Record,
+    StoredMember, StoredState, StoredTopic,
 };
-use ottla_model::{Generation, LeaderEpoch, MemberId, Offset, PartitionId, Timestamp, TopicId};
+use ottla_model::{
+    Generation, GroupId, LeaderEpoch, MemberId, Offset, PartitionId, Timestamp, TopicId,
+};
 use ottla_records::Batches;
 use proptest::prelude::*;
 
@@ -47,7 +55,7 @@ fn kafkas_own_records_survive_us_unchanged() {
         let encoded = encode(&record).expect("short names");
         assert_eq!(encoded, Encoded { key, value }, "{record:?}");
     }
-    assert_eq!(kept, 17);
+    assert_eq!(kept, 27);
 }
 
 #[test]
@@ -74,14 +82,23 @@ fn kafkas_log_tells_the_groups_lives() {
         "shop: orders-2 forgotten",
         "shop: orders-0 forgotten",
         "shop: forgotten",
+        "modern: m wants [\"orders\"]",
+        "modern: epoch 2",
+        "modern: target of 3 partitions",
+        "modern: target of epoch 2",
+        "modern: Stable at epoch 2 with 3 partitions and 0 to revoke",
         "modern: orders-0 at 0 \"\"",
         "modern: orders-1 at 0 \"\"",
         "modern: orders-2 at 0 \"\"",
+        "modern: forgotten",
+        "modern: forgotten",
+        "modern: forgotten",
+        "modern: epoch 3",
+        "modern: target of epoch 3",
         "simple: gone-0 forgotten",
     ];
     assert_eq!(told, expected);
-    // The consumer protocol's kinds, which are not kept yet.
-    assert_eq!(unknown, [5, 3, 7, 6, 8, 8, 7, 5, 3, 6]);
+    assert_eq!(unknown, []);
 }
 
 fn tell(record: &Record) -> String {
@@ -108,7 +125,43 @@ fn tell(record: &Record) -> String {
             }
             None => format!("{}: forgotten", group.group),
         },
+        other => format!("{}: {}", other.group(), tell_modern(other).unwrap_or("forgotten".into())),
     }
+}
+
+/// A record of the consumer protocol; none for a tombstone.
+fn tell_modern(record: &Record) -> Option<String> {
+    let count =
+        |topics: &[HeldPartitions]| topics.iter().map(|t| t.partitions.len()).sum::<usize>();
+    Some(match record {
+        Record::OffsetCommit(_) | Record::GroupMetadata(_) => return None,
+        Record::ConsumerGroupMetadata(group) => format!("epoch {}", group.value?.epoch),
+        Record::ConsumerGroupPartitionMetadata(group) => {
+            format!("{} topics", group.value.as_ref()?.len())
+        }
+        Record::ConsumerGroupMemberMetadata(member) => {
+            let member = member.value.as_ref()?;
+            format!("{} wants {:?}", member.client_id, member.topics)
+        }
+        Record::ConsumerGroupTargetAssignmentMetadata(target) => {
+            format!("target of epoch {}", target.value?.epoch)
+        }
+        Record::ConsumerGroupTargetAssignmentMember(member) => {
+            let partitions = member.value.as_ref()?.iter().map(|(_, partitions)| partitions.len());
+            format!("target of {} partitions", partitions.sum::<usize>())
+        }
+        Record::ConsumerGroupCurrentMemberAssignment(member) => {
+            let member = member.value.as_ref()?;
+            let (assigned, revoking) = (count(&member.assigned), count(&member.revoking));
+            let (state, epoch) = (member.state, member.epoch);
+            format!(
+                "{state:?} at epoch {epoch} with {assigned} partitions and {revoking} to revoke"
+            )
+        }
+        Record::ConsumerGroupRegularExpression(regex) => {
+            format!("/{}/ is {:?}", regex.regex, regex.value.as_ref()?.topics)
+        }
+    })
 }
 
 fn commit(value: OffsetCommitValue) -> Record {
@@ -332,5 +385,104 @@ proptest! {
         let value = [&version.to_be_bytes()[..], &value].concat();
         let _ = decode(Some(&key), Some(&value));
         let _ = decode(Some(&key), None);
+    }
+}
+
+/// One record of each of the consumer protocol's kinds, with every field set to something.
+fn modern() -> Vec<Record> {
+    let (group, member) = (GroupId::from("g"), MemberId::from("m"));
+    let topic = TopicId([7; 16]);
+    let partitions = vec![PartitionId(3), PartitionId(1)];
+    let stored = StoredTopic {
+        id: topic,
+        topic: "t".into(),
+        partitions: 4,
+        racks: vec![(PartitionId(1), vec!["r".into()])],
+    };
+    vec![
+        Record::ConsumerGroupMetadata(ConsumerGroupMetadata {
+            group: group.clone(),
+            value: Some(ConsumerGroupMetadataValue { epoch: Generation(5), metadata_hash: -9 }),
+        }),
+        Record::ConsumerGroupPartitionMetadata(ConsumerGroupPartitionMetadata {
+            group: group.clone(),
+            value: Some(vec![stored]),
+        }),
+        Record::ConsumerGroupMemberMetadata(ConsumerGroupMemberMetadata {
+            group: group.clone(),
+            member: member.clone(),
+            value: Some(Arc::new(says())),
+        }),
+        Record::ConsumerGroupTargetAssignmentMetadata(ConsumerGroupTargetAssignmentMetadata {
+            group: group.clone(),
+            value: Some(ConsumerGroupTargetAssignmentMetadataValue {
+                epoch: Generation(5),
+                assigned_at: Timestamp(1000),
+            }),
+        }),
+        Record::ConsumerGroupTargetAssignmentMember(ConsumerGroupTargetAssignmentMember {
+            group: group.clone(),
+            member: member.clone(),
+            value: Some(vec![(topic, partitions.clone())]),
+        }),
+        Record::ConsumerGroupCurrentMemberAssignment(ConsumerGroupCurrentMemberAssignment {
+            group: group.clone(),
+            member,
+            value: Some(Arc::new(holds(&partitions))),
+        }),
+        Record::ConsumerGroupRegularExpression(ConsumerGroupRegularExpression {
+            group,
+            regex: "v.*".into(),
+            value: Some(ConsumerGroupRegularExpressionValue {
+                topics: vec!["v1".into()],
+                version: 12,
+                resolved_at: Timestamp(1000),
+            }),
+        }),
+    ]
+}
+
+fn says() -> ConsumerGroupMemberMetadataValue {
+    ConsumerGroupMemberMetadataValue {
+        instance: Some("i".into()),
+        rack: Some("r".into()),
+        client_id: "c".into(),
+        client_host: "/h".into(),
+        topics: vec!["t".into(), "u".into()],
+        regex: Some("v.*".into()),
+        rebalance_timeout: Some(Duration::from_millis(300)),
+        assignor: Some("uniform".into()),
+        classic: Some(ClassicMember {
+            session_timeout: Duration::from_millis(100),
+            protocols: vec![("range".into(), [1, 2][..].into())],
+        }),
+    }
+}
+
+fn holds(partitions: &[PartitionId]) -> ConsumerGroupCurrentMemberAssignmentValue {
+    let (topic, partitions) = (TopicId([7; 16]), partitions.to_vec());
+    let held = |epochs| HeldPartitions { topic, partitions: partitions.clone(), epochs };
+    ConsumerGroupCurrentMemberAssignmentValue {
+        epoch: Generation(5),
+        previous_epoch: Generation(4),
+        state: StoredState::Unrevoked,
+        assigned: vec![held(Some(vec![Generation(5), Generation(2)]))],
+        revoking: vec![held(None)],
+    }
+}
+
+/// KIP-848: each kind comes back as it was, and takes no more room than the core reckons with.
+#[test]
+fn the_consumer_protocols_records_come_back_as_they_were() {
+    for record in modern() {
+        let encoded = encode(&record).expect("short names");
+        let read = decode(Some(&encoded.key), encoded.value.as_deref());
+        assert_eq!(read, Ok(Decoded::Record(record.clone())));
+        let bytes = encoded.key.len() + encoded.value.map_or(0, |value| value.len());
+        assert!(bytes <= record.estimated_bytes(), "{record:?} takes {bytes}");
+        let end = decode(Some(&encoded.key), None).expect("a tombstone");
+        let Decoded::Record(end) = end else { panic!("a kind we keep: {end:?}") };
+        assert_eq!(tell_modern(&end), None);
+        assert_eq!(encode(&end).map(|end| end.key), Ok(encoded.key));
     }
 }

@@ -54,7 +54,7 @@ fn commit_of(version: i16, topics: Vec<CommitTopic<'static>>) -> Commit<'static>
         member: "m",
         instance: (version >= 7).then_some("i"),
         retention: Some(Duration::from_secs(60)),
-        knows_epochs: true,
+        knows_epochs: version >= 9,
         topics,
     }
 }
