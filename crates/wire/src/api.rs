@@ -106,9 +106,9 @@ pub const APIS: [Api; 82] = [
     Api::of::<DeleteShareGroupOffsetsRequest>(LATER),
     Api::of::<StreamsGroupTopologyDescriptionUpdateRequest>(LATER),
     Api::of::<UnregisterControllerRequest>(LATER),
-    Api::of::<ConsumerMetadataRequest>(LATER),
-    Api::of::<RegisterConsumerRequest>(LATER),
-    Api::of::<RegisterHeartbeatRequest>(LATER),
+    Api::of::<ConsumerMetadataRequest>(SERVED),
+    Api::of::<RegisterConsumerRequest>(SERVED),
+    Api::of::<RegisterHeartbeatRequest>(SERVED),
 ];
 
 impl Api {

@@ -14,6 +14,7 @@
 //! broker's.
 
 pub mod commit;
+pub mod consumer_metadata;
 pub mod delete_groups;
 pub mod delete_offsets;
 pub mod describe;
@@ -25,6 +26,8 @@ pub mod leave;
 pub mod list;
 mod plan;
 pub mod record;
+pub mod register_consumer;
+pub mod register_heartbeat;
 pub mod sync;
 
 pub use error::{Foreign, code, group_error};

@@ -4,6 +4,7 @@
 mod admin;
 mod classic;
 mod offsets;
+mod register;
 
 use ottla_group::message::GroupError;
 
