@@ -4,7 +4,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::fetching;
 use crate::metrics::Metrics;
-use crate::net::{Admission, Complaints, Lifeline, Limits, Listener, Session};
+use crate::net::{Admission, Complaints, Lifeline, Limits, Lines, Listener, Session};
 use crate::partitions::Partitions;
 use crate::shards::Shards;
 use ottla_cluster::Cluster;
@@ -24,6 +24,8 @@ pub(crate) struct Broker {
     pub(crate) limits: Limits,
     /// How many connections there may be.
     pub(crate) admission: Admission,
+    /// Every open connection.
+    pub(crate) lines: Arc<Lines>,
     /// What is counted.
     pub(crate) metrics: Metrics,
     /// Topics, brokers, owners and dynamic settings.
@@ -73,6 +75,7 @@ impl Broker {
             listeners,
             limits,
             admission,
+            lines: Arc::default(),
             metrics: Metrics::default(),
             cluster,
             partitions,
@@ -99,6 +102,7 @@ impl Broker {
 
     /// A connection is gone: whoever keeps something for it may forget it.
     pub(crate) fn connection_closed(&self, session: &Session) {
+        self.lines.forget(session.id);
         for shard in &session.shards {
             self.shards.connection_closed(*shard, session.id);
         }

@@ -116,6 +116,8 @@ impl Server {
         stewards.spawn(stewards::keep_session(Arc::clone(&broker), tenure));
         let shards = Arc::clone(&broker.shards);
         stewards.spawn(async move { shards.keep_time().await });
+        let (shards, lines) = (Arc::clone(&broker.shards), Arc::clone(&broker.lines));
+        stewards.spawn(shards.break_lines(lines));
         let mut tasks = JoinSet::new();
         let (http, address) = http.unzip();
         if let Some(socket) = http {

@@ -2,6 +2,7 @@
 
 use crate::broker::Broker;
 use crate::clock;
+use crate::config::groups;
 use crate::partitions::Partitions;
 use crate::shards;
 use ottla_cluster::image::Image;
@@ -62,6 +63,7 @@ pub(crate) async fn follow(broker: Arc<Broker>, tenure: Arc<Mutex<Tenure>>, seen
             return;
         }
         broker.shards.topics_changed(image.view());
+        broker.shards.settings_changed(groups::view(&image));
         settled &= claim(&broker, &tenure).await;
     }
 }
@@ -69,6 +71,7 @@ pub(crate) async fn follow(broker: Arc<Broker>, tenure: Arc<Mutex<Tenure>>, seen
 /// Claims the shards whose logs are here, and begins to load them. False if one could not be had.
 pub(crate) async fn claim(broker: &Broker, tenure: &Mutex<Tenure>) -> bool {
     let image = broker.cluster.image();
+    broker.shards.settings_changed(groups::view(&image));
     let Some(topic) = image.topic(OFFSETS_TOPIC) else { return true };
     broker.shards.prepare(topic.partition_count());
     let mut wanted = broker.shards.unclaimed();

@@ -1,7 +1,7 @@
 //! The pages of `docs/` that are made from tables in the code, held against those tables.
 //! `OTTLA_REWRITE=1 cargo test -p ottla-broker --test docs` writes them anew.
 
-use ottla_broker::config::{Config, SETTINGS, Setting};
+use ottla_broker::config::{Config, GROUP_SETTINGS, SETTINGS, Setting};
 use ottla_cluster::config::{self, Registry};
 use ottla_wire::{APIS, Api, Versions};
 use std::collections::BTreeMap;
@@ -78,6 +78,9 @@ fn configuration() -> String {
     page += "\n## Topics\n\nSet when a topic is created or changed. Any other setting of Kafka's \
              is refused by name.\n\n";
     page += &table(registry.topic_settings());
+    page += "\n## Groups\n\nSet for one group at any time (the GROUP resource of AlterConfigs; \
+             `kafka-configs --entity-type groups`).\n\n";
+    page += &table(GROUP_SETTINGS.iter());
     page
 }
 

@@ -145,6 +145,9 @@ fn handle(cx: &mut Context<'_>, reader: &mut Reader<'_>) -> Result<Answer, Cut> 
         DescribeProducers => k61_describe_producers::handle,
         ListConfigResources => k74_list_config_resources::handle,
         DescribeTopicPartitions => k75_describe_topic_partitions::handle,
+        ConsumerMetadata => k32010_consumer_metadata::handle,
+        RegisterConsumer => k32011_register_consumer::handle,
+        RegisterHeartbeat => k32012_register_heartbeat::handle,
     }
 }
 

@@ -17,6 +17,13 @@ pub(super) struct Question {
     shard: Option<Arc<Cell>>,
 }
 
+impl Question {
+    /// The shard, where it has not answered yet or its answer must wait.
+    pub(super) fn waits_at(&self) -> Option<Arc<Cell>> {
+        self.shard.clone().filter(|_| !matches!(self.asked, Asked::Now(_)))
+    }
+}
+
 /// Puts a question to the shard of `group`.
 pub(super) fn ask(cx: &mut Context<'_>, group: &str, body: Ask<'_>) -> Question {
     match cx.broker.shards.of(group) {

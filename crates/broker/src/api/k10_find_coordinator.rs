@@ -37,7 +37,7 @@ pub(super) fn handle(cx: &mut Context<'_>, request: FindCoordinatorRequest<'_>) 
     }
     let to = cx.to;
     Answer::Later(Box::pin(async move {
-        if let Err(code) = broker.make_offsets_topic().await {
+        if let Err(code) = make_offsets_topic(&broker).await {
             broker.metrics.errors.count(to.key, code);
             let places = keys.iter().map(|key| refused(key, code, None)).collect();
             return to.encode(&response(batched, places));
@@ -48,27 +48,25 @@ pub(super) fn handle(cx: &mut Context<'_>, request: FindCoordinatorRequest<'_>) 
     }))
 }
 
-impl Broker {
-    /// Creates the offsets topic, and waits until its shards answer.
-    async fn make_offsets_topic(&self) -> Result<(), ErrorCode> {
-        match self.cluster.ensure_offsets_topic().await {
-            Ok(Ok(())) => {}
-            Ok(Err(refusal)) => {
-                tracing::error!(reason = %refusal.message, "the offsets topic is refused");
-                return Err(ErrorCode::CoordinatorNotAvailable);
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the offsets topic could not be created");
-                return Err(match change_error(&error) {
-                    ErrorCode::RequestTimedOut => ErrorCode::CoordinatorNotAvailable,
-                    code => code,
-                });
-            }
+/// Creates the offsets topic, and waits until its shards answer.
+pub(super) async fn make_offsets_topic(broker: &Broker) -> Result<(), ErrorCode> {
+    match broker.cluster.ensure_offsets_topic().await {
+        Ok(Ok(())) => {}
+        Ok(Err(refusal)) => {
+            tracing::error!(reason = %refusal.message, "the offsets topic is refused");
+            return Err(ErrorCode::CoordinatorNotAvailable);
         }
-        // The client asks again if this takes longer.
-        let _ = tokio::time::timeout(SHARDS_MAX, self.shards.ready()).await;
-        Ok(())
+        Err(error) => {
+            tracing::warn!(%error, "the offsets topic could not be created");
+            return Err(match change_error(&error) {
+                ErrorCode::RequestTimedOut => ErrorCode::CoordinatorNotAvailable,
+                code => code,
+            });
+        }
     }
+    // The client asks again if this takes longer.
+    let _ = tokio::time::timeout(SHARDS_MAX, broker.shards.ready()).await;
+    Ok(())
 }
 
 fn refusal(key_type: i8) -> Option<(ErrorCode, Option<&'static str>)> {

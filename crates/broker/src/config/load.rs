@@ -2,7 +2,7 @@
 //!
 //! Opens no file and reads no environment itself: the caller hands both in.
 
-use super::{Config, Kind, SETTINGS, Setting};
+use super::{Config, Kind, SETTINGS, Setting, groups};
 use ottla_cluster::config::{self as cluster, Overrides, Registry};
 use std::fmt;
 use std::sync::LazyLock;
@@ -149,7 +149,7 @@ impl Config {
             own.map(|setting| (setting.name.to_owned(), setting.value(self))).collect();
         let of_topics = self.of_topics.iter();
         statics.extend(of_topics.map(|(name, value)| ((*name).to_owned(), value.clone())));
-        Registry::new(for_registry(), &[], statics).map_err(ConfigError::Conflict)
+        Registry::new(for_registry(), groups::SETTINGS, statics).map_err(ConfigError::Conflict)
     }
 }
 

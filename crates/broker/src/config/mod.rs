@@ -4,15 +4,17 @@
 //! the default; each knows which. An unknown name is an error that names the nearest known one.
 //! Settings of a topic live with the topic; the `log.*` settings here are their defaults.
 
+pub(crate) mod groups;
 mod load;
 mod table;
 #[cfg(test)]
 mod tests;
 mod value;
 
+pub use groups::SETTINGS as GROUP_SETTINGS;
 pub use load::{ConfigError, HostPort, ListenerSpec, Source};
 pub use table::Setting;
-pub use value::{Durability, Kind};
+pub use value::{Durability, Kind, RegisterAssignor};
 
 use std::time::Duration;
 use table::settings;
@@ -101,6 +103,15 @@ settings! {
     /// The longest session timeout a classic member may have.
     kafka group_max_session_timeout "group.max.session.timeout.ms": Duration =
         Duration::from_mins(30), 1..=86_400_000;
+
+    /// The shortest session timeout a register member may have. The protocol's own example has
+    /// one of 1000.
+    ours register_min_session_timeout "register.min.session.timeout.ms": Duration =
+        Duration::from_millis(100), 1..=86_400_000;
+
+    /// How the partitions of a register group are shared out, unless the group says otherwise:
+    /// `range`, contiguous for each topic, or `roundrobin`, one after the other over all topics.
+    ours register_assignor "register.assignor": RegisterAssignor = RegisterAssignor::Range, ();
 
     /// The most members of one group.
     kafka group_max_size "group.max.size": usize = 20_000, 1..=1_000_000;

@@ -1,5 +1,6 @@
 //! The types a setting can have: how each is read from text, shown, bounded and documented.
 
+use ottla_group::assign::Assignor;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -167,5 +168,45 @@ impl Value for Durability {
 
     fn explain((): &()) -> String {
         "fsync or page-cache".into()
+    }
+}
+
+/// How the partitions of a register group are shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum RegisterAssignor {
+    /// Contiguous ranges of each topic.
+    #[default]
+    Range,
+    /// All partitions of all topics in turn.
+    RoundRobin,
+}
+
+impl From<RegisterAssignor> for Assignor {
+    fn from(setting: RegisterAssignor) -> Self {
+        match setting {
+            RegisterAssignor::Range => Self::Range,
+            RegisterAssignor::RoundRobin => Self::RoundRobin,
+        }
+    }
+}
+
+impl Value for RegisterAssignor {
+    type Bounds = ();
+    const KIND: Kind = Kind::String;
+
+    fn parse(text: &str, (): &()) -> Result<Self, String> {
+        match text {
+            "range" => Ok(Self::Range),
+            "roundrobin" => Ok(Self::RoundRobin),
+            _ => Err("must be range or roundrobin".into()),
+        }
+    }
+
+    fn show(&self) -> String {
+        Assignor::from(*self).name().into()
+    }
+
+    fn explain((): &()) -> String {
+        "range or roundrobin".into()
     }
 }

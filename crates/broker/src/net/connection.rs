@@ -58,6 +58,9 @@ pub(super) enum End {
     /// No request for `connections.max.idle.ms`.
     #[error("idle")]
     Idle,
+    /// A consumer that spoke on it is dead (S19).
+    #[error("its consumer is dead")]
+    MemberDead,
     /// A request began and did not arrive in time.
     #[error("a request did not arrive within its time limit")]
     SlowSender,
@@ -109,14 +112,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Serves the connection until it ends, and says why it did.
     pub(super) async fn run(mut self, lifeline: &Lifeline) -> End {
         let mut draining = pin!(lifeline.draining());
+        let line = Arc::clone(&self.session.line);
+        let mut broken = pin!(line.broken());
         let mut registered = false;
         let mut alarm = pin!(tokio::time::sleep(self.limits.idle_max));
         let end = std::future::poll_fn(|cx| {
-            // Polled once, to leave a waker; from then on the flag tells.
+            // Polled once, to leave a waker; from then on the flags tell.
             if !std::mem::replace(&mut registered, true) {
                 let _ = draining.as_mut().poll(cx);
+                let _ = broken.as_mut().poll(cx);
             }
             let step = contained(|| {
+                if line.is_broken() {
+                    return Err(End::MemberDead);
+                }
                 self.step(cx, lifeline.is_draining())?;
                 self.watch_time(cx, alarm.as_mut())
             });

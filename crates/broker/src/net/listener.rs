@@ -66,7 +66,8 @@ pub(crate) async fn serve(
             accepted = socket.accept() => match accepted {
                 Ok((stream, peer)) => {
                     if let Some(pass) = admit(&broker, peer) {
-                        let session = Session::new(pass.id, peer, Arc::clone(&listener));
+                        let line = broker.lines.open(pass.id);
+                        let session = Session::new(pass.id, peer, Arc::clone(&listener), line);
                         let (broker, lifeline) = (Arc::clone(&broker), lifeline.clone());
                         connections.spawn(serve_one(stream, session, broker, lifeline, pass));
                     }
@@ -108,7 +109,7 @@ async fn serve_one(
     let limits = broker.limits;
     let end = Connection::new(stream, Arc::clone(&broker), session, limits).run(&lifeline).await;
     match end {
-        End::PeerClosed | End::Drained | End::Idle | End::Io(_) => {
+        End::PeerClosed | End::Drained | End::Idle | End::MemberDead | End::Io(_) => {
             tracing::debug!(%peer, listener = %listener.name, reason = %end, "connection ended");
         }
         End::Panicked | End::Unencodable(_) => {

@@ -8,6 +8,7 @@ mod complaints;
 mod connection;
 mod inbox;
 mod lifeline;
+mod line;
 pub(crate) mod listener;
 mod outbox;
 mod pace;
@@ -18,6 +19,7 @@ mod tally;
 pub(crate) use admission::{Admission, Pass};
 pub(crate) use complaints::Complaints;
 pub(crate) use lifeline::{Lifeline, Shutdown};
+pub(crate) use line::Lines;
 pub use listener::Listener;
 pub(crate) use session::Session;
 

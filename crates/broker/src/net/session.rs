@@ -1,5 +1,6 @@
 //! What the broker knows about a connection's peer, for handlers to read and add to.
 
+use super::line::Line;
 use super::listener::Listener;
 use ottla_model::ConnectionId;
 use std::collections::BTreeSet;
@@ -19,14 +20,21 @@ pub(crate) struct Session {
     pub(crate) listener: Arc<Listener>,
     /// Name and version of the client software, where it said so (ApiVersions v3+, KIP-511).
     pub(crate) software: Option<(Arc<str>, Arc<str>)>,
+    /// By which it can be broken.
+    pub(super) line: Arc<Line>,
     /// Coordinator shards that hold something for this connection and must hear of its end.
     pub(crate) shards: BTreeSet<i32>,
 }
 
 impl Session {
     /// A fresh connection.
-    pub(super) fn new(id: ConnectionId, peer: SocketAddr, listener: Arc<Listener>) -> Self {
+    pub(super) fn new(
+        id: ConnectionId,
+        peer: SocketAddr,
+        listener: Arc<Listener>,
+        line: Arc<Line>,
+    ) -> Self {
         let host = format!("/{}", peer.ip().to_canonical()).into();
-        Self { id, peer, host, listener, software: None, shards: BTreeSet::new() }
+        Self { id, peer, host, listener, software: None, line, shards: BTreeSet::new() }
     }
 }

@@ -1,12 +1,13 @@
 //! One shard, its lock, its log, and those who wait for its replies.
 
+use super::closings::{Closing, Closings};
 use super::delivery::{Asked, Delivery, Reign, Settled};
 use super::load;
 use super::timers::Timers;
 use crate::clock;
 use crate::partitions::{Partition, Passes};
 use ottla_cluster::lease::Grant;
-use ottla_group::coordinator::{Append, Config, Index, Lifecycle, Shard};
+use ottla_group::coordinator::{Append, Config, Index, Lifecycle, SettingsView, Shard};
 use ottla_group::message::{Ask, Client, GroupError, Request, Token};
 use ottla_model::{ConnectionId, Instant, Now, Offset, OwnershipEpoch, PartitionId, TopicsView};
 use ottla_records::{BuildError, Builder, Compression, NewRecord};
@@ -30,6 +31,13 @@ pub(crate) struct Cell {
     installed: Arc<Notify>,
 }
 
+/// Where a cell says what it has to say beside replies.
+pub(super) struct Outlets {
+    pub(super) timers: Arc<Timers>,
+    pub(super) installed: Arc<Notify>,
+    pub(super) closings: Closings,
+}
+
 /// What the lock protects.
 struct Core {
     shard: Shard,
@@ -39,6 +47,10 @@ struct Core {
     parked: HashMap<Token, oneshot::Sender<Settled>>,
     next_token: u64,
     view: Arc<TopicsView>,
+    /// Settings of single groups.
+    settings: Arc<SettingsView>,
+    /// Where to say which connections to close, and under whose reign.
+    closings: (Closings, Arc<Reign>),
     /// Memory is ahead of the log: the shard must be loaded anew.
     failed: bool,
     /// Counts the loads begun; a load that was overtaken by another must not be installed.
@@ -64,9 +76,11 @@ impl Cell {
     pub(super) fn new(
         id: PartitionId,
         config: &Config,
-        timers: Arc<Timers>,
-        installed: Arc<Notify>,
+        outlets: Outlets,
+        settings: Arc<SettingsView>,
     ) -> Self {
+        let Outlets { timers, installed, closings } = outlets;
+        let reign = Arc::default();
         let core = Core {
             shard: Shard::new(config.clone(), id),
             owned: None,
@@ -74,11 +88,12 @@ impl Cell {
             parked: HashMap::new(),
             next_token: 0,
             view: Arc::default(),
+            settings,
+            closings: (closings, Arc::clone(&reign)),
             failed: false,
             loads: 0,
             load_took: Duration::ZERO,
         };
-        let reign = Arc::default();
         Self { id, config: config.clone(), core: Mutex::new(core), timers, reign, installed }
     }
 
@@ -175,6 +190,23 @@ impl Cell {
         let mut core = self.enter();
         core.view = Arc::clone(&view);
         self.tell(core, |shard, now| shard.handle_topics(view, now));
+    }
+
+    /// Groups have other settings.
+    pub(super) fn settings_changed(self: &Arc<Self>, settings: Arc<SettingsView>) {
+        let mut core = self.enter();
+        core.settings = Arc::clone(&settings);
+        self.tell(core, |shard, now| shard.handle_settings(settings, now));
+    }
+
+    /// The answer to this member's registration, which had to wait, leaves now.
+    pub(crate) fn answered(self: &Arc<Self>, group: &str, member: &str) {
+        self.tell(self.enter(), |shard, now| shard.handle_answered(group, member, now));
+    }
+
+    /// Whether a live member of this shard's groups speaks on this connection.
+    pub(super) fn speaks_on(&self, connection: ConnectionId) -> bool {
+        self.lock().shard.speaks_on(connection)
     }
 
     /// A connection is gone.
@@ -280,10 +312,11 @@ impl Cell {
         }
         core.shard = shard;
         core.load_took = took;
-        let view = Arc::clone(&core.view);
+        let (view, settings) = (Arc::clone(&core.view), Arc::clone(&core.settings));
         self.tell(core, |shard, now| {
             shard.handle_owned(until.0, until.1, now);
             shard.handle_topics(view, now);
+            shard.handle_settings(settings, now);
             shard.handle_loaded(now);
         });
         self.installed.notify_waiters();
@@ -342,8 +375,11 @@ impl Core {
             }
         }
         while let Some(closing) = self.shard.poll_close() {
-            // Only the register protocol breaks sockets, and no client of it can be here yet.
-            tracing::debug!(?closing, "a shard asks for a connection's end");
+            let (closings, reign) = &self.closings;
+            let after = closing.after.and_then(|index| self.passes(index));
+            let (connection, reign) = (closing.connection, Arc::clone(reign));
+            // Nobody listens any more when the broker stops, and every connection ends then.
+            let _ = closings.send(Closing { connection, after, reign });
         }
         own
     }

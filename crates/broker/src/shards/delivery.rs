@@ -59,7 +59,7 @@ impl Reign {
         self.until.store(until.as_nanos(), Ordering::Release);
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         clock::mono() >= Instant::from_nanos(self.until.load(Ordering::Acquire))
     }
 }

@@ -5,6 +5,7 @@
 //! a group is, this module does not know.
 
 mod cell;
+mod closings;
 mod delivery;
 mod load;
 #[cfg(test)]
@@ -18,15 +19,17 @@ use crate::clock;
 use crate::config::Config;
 use crate::partitions::{Partition, Partitions};
 use arc_swap::ArcSwap;
+use cell::Outlets;
+use closings::{Closing, Closings};
 use ottla_cluster::lease::Grant;
 use ottla_cluster::names::OFFSETS_TOPIC;
 use ottla_cluster::placement::group_partition;
 use ottla_group::coordinator as group;
 use ottla_model::{ConnectionId, Instant, PartitionId, TopicsView};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use timers::Timers;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 /// All shards of this broker.
 pub(crate) struct Shards {
@@ -34,16 +37,24 @@ pub(crate) struct Shards {
     cells: ArcSwap<Vec<Arc<Cell>>>,
     timers: Arc<Timers>,
     installed: Arc<Notify>,
+    /// Settings of single groups.
+    group_settings: ArcSwap<group::SettingsView>,
+    closings: Closings,
+    asked_to_close: Mutex<Option<mpsc::UnboundedReceiver<Closing>>>,
 }
 
 impl Shards {
     /// None yet; the offsets topic brings them.
     pub(crate) fn new(config: &Config) -> Self {
+        let (closings, asked_to_close) = mpsc::unbounded_channel();
         Self {
             config: settings(config),
             cells: ArcSwap::default(),
             timers: Arc::default(),
             installed: Arc::default(),
+            group_settings: ArcSwap::default(),
+            closings,
+            asked_to_close: Mutex::new(Some(asked_to_close)),
         }
     }
 
@@ -52,7 +63,13 @@ impl Shards {
         if self.cells.load().is_empty() {
             let cell = |index| {
                 let (timers, installed) = (Arc::clone(&self.timers), Arc::clone(&self.installed));
-                Cell::new(PartitionId(index), &self.config, timers, installed)
+                let outlets = Outlets { timers, installed, closings: self.closings.clone() };
+                Cell::new(
+                    PartitionId(index),
+                    &self.config,
+                    outlets,
+                    self.group_settings.load_full(),
+                )
             };
             self.cells
                 .store(Arc::new((0..partitions).map(|index| Arc::new(cell(index))).collect()));
@@ -81,6 +98,15 @@ impl Shards {
     /// There are other topics.
     pub(crate) fn topics_changed(&self, view: &Arc<TopicsView>) {
         self.each(|cell| cell.topics_changed(Arc::clone(view)));
+    }
+
+    /// Groups have other settings.
+    pub(crate) fn settings_changed(&self, settings: group::SettingsView) {
+        if **self.group_settings.load() != settings {
+            let settings = Arc::new(settings);
+            self.group_settings.store(Arc::clone(&settings));
+            self.each(|cell| cell.settings_changed(Arc::clone(&settings)));
+        }
     }
 
     /// The broker is shutting down: every parked request is answered, every later one refused.
@@ -129,6 +155,11 @@ impl Shards {
         }
     }
 
+    /// Where shards say what to close; for whoever asks first.
+    fn take_closings(&self) -> Option<mpsc::UnboundedReceiver<Closing>> {
+        self.asked_to_close.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     fn cell(&self, id: PartitionId) -> Option<Arc<Cell>> {
         self.cells.load().get(usize::try_from(id.0).ok()?).cloned()
     }
@@ -147,6 +178,8 @@ fn settings(config: &Config) -> group::Config {
     group::Config {
         session_timeout_min: config.group_min_session_timeout,
         session_timeout_max: config.group_max_session_timeout,
+        register_session_timeout_min: config.register_min_session_timeout,
+        register_assignor: config.register_assignor.into(),
         initial_rebalance_delay: config.group_initial_rebalance_delay,
         group_size_max: config.group_max_size,
         groups_max: config.group_max_per_partition,

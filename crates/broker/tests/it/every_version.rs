@@ -63,6 +63,9 @@ fn groups_and_offsets() {
     });
     each(client, |_| wire::DescribeGroupsRequest { groups: vec![GROUP], ..Default::default() });
     each(client, |_| wire::ListGroupsRequest::default());
+    each(client, |_| wire::ConsumerMetadataRequest { group_id: GROUP });
+    each(client, |_| register_consumer());
+    each(client, |_| wire::RegisterHeartbeatRequest { group_id: GROUP, ..Default::default() });
     each(client, |_| wire::OffsetDeleteRequest { group_id: GROUP, ..Default::default() });
     each(client, |_| wire::DeleteGroupsRequest { groups_names: vec![GROUP] });
 }
@@ -123,6 +126,17 @@ fn fetch(version: i16) -> wire::FetchRequest<'static> {
     let topic = if version < 13 { TOPIC } else { "" };
     let topics = vec![FetchTopic { topic, partitions: vec![partition], ..Default::default() }];
     wire::FetchRequest { max_bytes: 1 << 20, topics, ..Default::default() }
+}
+
+fn register_consumer() -> wire::RegisterConsumerRequest<'static> {
+    wire::RegisterConsumerRequest {
+        group_id: "registered",
+        session_timeout: 30_000,
+        heartbeat_frequency: 3,
+        failed_heartbeat_threshold: 3,
+        topics: vec![TOPIC],
+        ..Default::default()
+    }
 }
 
 fn delete_records() -> wire::DeleteRecordsRequest<'static> {
