@@ -31,12 +31,7 @@ fn folder() -> PathBuf {
 #[test]
 fn scenarios() {
     let _alone = PROCESS.lock();
-    let mut files: Vec<PathBuf> = fs::read_dir(folder())
-        .expect("the folder of scenarios")
-        .map(|entry| entry.expect("a folder entry").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "txt"))
-        .collect();
-    files.sort();
+    let files = files_in(&folder());
     assert!(!files.is_empty());
     let failed: Vec<String> = files.iter().filter_map(|path| check(path).err()).collect();
     assert!(failed.is_empty(), "\n{}\n{} scenario(s) differ", failed.join("\n"), failed.len());
@@ -58,6 +53,19 @@ fn reintroduced_bugs_change_scenarios() {
         probe::inject(None);
         assert!(actual.is_err() || actual.is_ok_and(|actual| actual != text), "{fault:?}");
     }
+}
+
+/// Scenarios in a folder and the folders in it, in the order of their names.
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder of scenarios");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a folder entry").path()).collect();
+    paths.sort();
+    let is_scenario = |path: &PathBuf| path.extension().is_some_and(|it| it == "txt");
+    let found = paths.into_iter().flat_map(|path| match path.is_dir() {
+        true => files_in(&path),
+        false => vec![path],
+    });
+    found.filter(is_scenario).collect()
 }
 
 fn check(path: &Path) -> Result<(), String> {

@@ -50,17 +50,18 @@ pub fn number(text: &str) -> Result<i64, String> {
     text.parse().map_err(|_| format!("{text} is not a number"))
 }
 
-/// `250ms`, `10s`, `5m`, `2h`, `7d`.
+/// `5us`, `250ms`, `10s`, `5m`, `2h`, `7d`.
 pub fn span(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let count = number(&text[..digits])? as u64;
-    let millis = match &text[digits..] {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
+    let micros = match &text[digits..] {
+        "us" => 1,
+        "ms" => 1000,
+        "s" => 1_000_000,
+        "m" => 60_000_000,
+        "h" => 3_600_000_000,
+        "d" => 86_400_000_000,
         unit => return Err(format!("{unit} is not a unit of time")),
     };
-    Ok(Duration::from_millis(count * millis))
+    Ok(Duration::from_micros(count * micros))
 }

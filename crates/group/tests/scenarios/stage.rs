@@ -8,7 +8,7 @@ use ottla_group::assign::subscription::Subscription;
 use ottla_group::coordinator::{Config, GroupSettings, Index, SettingsView};
 use ottla_group::message::classic::{Heartbeat, Join, Leave, Leaver, Protocol, Sync};
 use ottla_group::message::register::{self, Register};
-use ottla_group::message::{Ask, Client, Reply, Request, Token, admin, offsets};
+use ottla_group::message::{Ask, Client, GroupError, Reply, Request, Token, admin, offsets};
 use ottla_model::{
     ConnectionId, Generation, Instant, Now, Offset, OwnershipEpoch, Partition, PartitionId,
     Timestamp, Topic, TopicId, TopicName, TopicsView,
@@ -201,7 +201,9 @@ impl Stage {
                 self.names.learn(&joined.member, &asker);
                 self.generations.insert(asker, joined.generation);
             }
-            Reply::Join(Err(refused)) => self.names.learn(&refused.member, &asker),
+            Reply::Join(Err(refused)) if refused.error == GroupError::MemberIdRequired => {
+                self.names.learn(&refused.member, &asker);
+            }
             Reply::Register(Ok(registered)) => {
                 self.names.learn(&registered.member, &asker);
                 self.generations.insert(asker, registered.generation);
