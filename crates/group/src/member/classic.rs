@@ -130,6 +130,7 @@ impl Member {
             reason: self.reason,
         });
         self.phase = Phase::Joining { topics: self.topics.clone(), claimed: self.owned.clone() };
+        self.joining_since.get_or_insert(now);
         self.send(node, Kind::Join, request, now);
     }
 
@@ -164,8 +165,7 @@ impl Member {
             return self.fail(GroupError::InconsistentGroupProtocol, now);
         };
         self.id = joined.member;
-        self.generation = Some(joined.generation);
-        self.note_at_rest(&call);
+        self.note_generation(&call, joined.generation);
         self.heartbeat_at = now + self.config.heartbeat_interval;
         let round = Round { assignor, topics, claimed, led: None };
         if joined.leader == self.id {
@@ -213,6 +213,7 @@ impl Member {
         match reply {
             Ok(synced) => {
                 let round = round.clone();
+                self.owes_sync = false;
                 self.note_at_rest(&call);
                 self.on_assignment(round, &synced.assignment, now);
             }
@@ -291,8 +292,9 @@ impl Member {
         match reply {
             Ok(()) => {
                 self.backoff.reset();
-                // While it owes its sync the group is not at rest, whatever heartbeats say.
-                if !matches!(self.phase, Phase::Assigning { .. } | Phase::Syncing { .. }) {
+                // While it owes its sync the group is not at rest, whatever heartbeats say, and
+                // even where it joins again by now.
+                if !self.owes_sync {
                     self.note_at_rest(&call);
                 }
                 self.confirm(now);
@@ -305,6 +307,20 @@ impl Member {
                 self.carry_out(verdict, error, now);
             }
         }
+    }
+
+    /// A join was answered: the barrier of `generation` closed, and the time to sync began, after
+    /// the first join for it was sent. One that is told once more, because the member joined again
+    /// instead of syncing, began when it did: that join bought no time.
+    fn note_generation(&mut self, call: &Call, generation: Generation) {
+        let is_told_again = self.owes_sync && self.is_current(Some(generation));
+        self.answered = self.answered.max(call.sent_at);
+        let since = self.joining_since.take().unwrap_or(call.sent_at);
+        if !is_told_again {
+            self.settled = self.settled.max(since);
+        }
+        self.generation = Some(generation);
+        self.owes_sync = true;
     }
 
     /// The coordinator had this member in a group at rest after `call` was sent.

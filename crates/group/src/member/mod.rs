@@ -81,6 +81,12 @@ pub struct Member {
     /// The latest send of one that was answered as by a group at rest: any rebalance this member
     /// has not joined yet began after it.
     settled: Instant,
+    /// When the first join was sent of those no generation was told for: the next barrier closes
+    /// after it, whichever of them the coordinator hears.
+    joining_since: Option<Instant>,
+    /// Whether it was told of its generation and has not been given its part: until then the
+    /// coordinator's time to sync is running, whatever heartbeats and joins are answered.
+    owes_sync: bool,
     /// When the next heartbeat is due.
     heartbeat_at: Instant,
     /// When the next join may be sent.
@@ -126,6 +132,8 @@ impl Member {
             last_assigned: None,
             answered: Instant::ZERO,
             settled: Instant::ZERO,
+            joining_since: None,
+            owes_sync: false,
             heartbeat_at: Instant::ZERO,
             join_at: Instant::ZERO,
             nudge_at: None,

@@ -166,7 +166,11 @@ impl Member {
             Verdict::Rediscover => self.give_up_coordinator(now),
             verdict @ Verdict::Rejoin => {
                 self.park_commits();
-                self.carry_out(verdict, error, now);
+                // A coordinator that refuses commits waits for the assignment of this generation.
+                // A member that is about to sync would keep it waiting by joining again.
+                if !matches!(self.phase, Phase::Assigning { .. } | Phase::Syncing { .. }) {
+                    self.carry_out(verdict, error, now);
+                }
             }
             verdict @ (Verdict::LoseGeneration | Verdict::LoseIdentity) => {
                 self.on_commit_fenced(call, verdict, error, now);

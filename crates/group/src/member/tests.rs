@@ -372,6 +372,48 @@ fn a_slow_revocation_is_a_loss() {
     assert_eq!(bench.revoked(), "");
 }
 
+/// A coordinator drops who does not sync within a rebalance timeout of the barrier. Joining again
+/// instead, or being told of the same generation again, stops none of that: what a cooperative
+/// member kept through the rebalance is lost when the first join for it is that old (the others
+/// would be given it beside a live owner; seeds 36764, 45615).
+#[test]
+fn joining_again_buys_no_time_to_sync() {
+    for is_told_again in [false, true] {
+        let mut bench = Bench::stable(COOPERATIVE, &[0]);
+        bench.wait(3000, REBALANCE);
+        let joined_at = bench.now;
+        bench.wait(1000, REBALANCE);
+        bench.joined(2, "other");
+        // A rebalance that is overtaken: it joins again, and its join is kept.
+        bench.wait(3000, REBALANCE);
+        assert!(matches!(bench.member.phase, Phase::Joining { .. }));
+        if is_told_again {
+            bench.wait(1000, Some(Ok(())));
+            assert_eq!(bench.joined(2, "other"), "sync 2 []; ");
+        }
+        let said = bench.wait(300_000, Some(Ok(())));
+        assert!(said.contains("lost:t[0]; "), "told again: {is_told_again}: {said}");
+        let lost_at = joined_at + Duration::from_secs(300);
+        assert_eq!(bench.member.settled, joined_at);
+        assert!(bench.now >= lost_at);
+    }
+}
+
+/// A join whose answer is lost is sent again. What is told then began before that, so the time to
+/// sync counts from the first one.
+#[test]
+fn a_join_sent_again_counts_from_the_first() {
+    let mut bench = Bench::stable(COOPERATIVE, &[0]);
+    bench.wait(3000, REBALANCE);
+    let joined_at = bench.now;
+    bench.member.handle_disconnect(Lane::Main, bench.now);
+    bench.said();
+    bench.wait(10_000, None);
+    bench.find_and_join();
+    bench.joined(2, "other");
+    assert_eq!(bench.member.settled, joined_at);
+}
+
 /// Decision 27: an answer that comes after the end does not bring ownership back.
 #[test]
 fn a_late_answer_is_too_late() {
@@ -437,6 +479,18 @@ fn commits_wait_for_the_end_of_a_rebalance() {
     // it comes back some generations later.
     let said = bench.revoked();
     assert_eq!(said, r#"commit failed NotOwned; join "me" range owns:; "#);
+}
+
+/// A commit that is refused while the group is assigned says nothing a member that syncs does not
+/// know. If it joined again, a leader would keep everyone from the assignment it just handed in.
+#[test]
+fn a_refused_commit_stops_no_sync() {
+    let mut bench = Bench::stable(COOPERATIVE, &[0]);
+    bench.wait(3000, REBALANCE);
+    bench.joined(2, "other");
+    assert_eq!(bench.commit(0, 5), "commit 5 at 2|side; ");
+    assert_eq!(bench.committed(Some(GroupError::RebalanceInProgress)), "");
+    assert_eq!(bench.synced(&[0]), "assigned:; commit 5 at 2; ");
 }
 
 /// An old offset never overwrites a new owner's: what is not owned is not committed.
