@@ -13,6 +13,7 @@ mod cluster;
 mod config;
 mod connection;
 mod error;
+mod producer;
 mod retry;
 mod security;
 
@@ -29,4 +30,5 @@ pub use ottla_model::{
 };
 pub use ottla_records::Compression;
 pub use ottla_wire::ErrorCode;
+pub use producer::{Delivery, Producer, ProducerRecord, RecordMetadata};
 pub use security::SecurityProtocol;

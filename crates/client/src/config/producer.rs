@@ -5,7 +5,7 @@ use ottla_records::Compression;
 use std::time::Duration;
 
 super::settings! {
-    /// The settings of a `Producer`.
+    /// The settings of a [`Producer`](crate::Producer).
     ///
     /// ```
     /// use ottla_client::{Compression, ProducerConfig};

@@ -3,3 +3,4 @@
 
 mod admin;
 mod harness;
+mod producer;
