@@ -36,6 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, rest)) = bytes.split_first() else { return };
     let fs = SimFs::new(1);
     fs.create_dir(Path::new(DIR)).expect("the root is there");
+    fs.sync_dir(Path::new("/")).expect("nothing fails");
     if choice & 1 == 1 {
         sound(&fs);
     }

@@ -38,6 +38,18 @@ impl Fs for Disk {
         Ok(listed)
     }
 
+    fn folders(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut folders = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if entry.file_type()?.is_dir() {
+                folders.push(name);
+            }
+        }
+        Ok(folders)
+    }
+
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         match fs::create_dir(dir) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

@@ -22,11 +22,13 @@ pub trait Fs: fmt::Debug + Send + Sync + 'static {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// The files (not the folders) of a directory, in no particular order.
     fn list(&self, dir: &Path) -> io::Result<Vec<Listed>>;
+    /// The folders (not the files) of a directory, in no particular order.
+    fn folders(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Creates a directory; it may be there already. Its parent must exist.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// Removes an empty directory.
     fn remove_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Renames a file, replacing whatever had the new name.
+    /// Renames a file, replacing whatever had the new name, or a folder to a name that is free.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file. Open handles go on reading it.
     fn remove(&self, path: &Path) -> io::Result<()>;

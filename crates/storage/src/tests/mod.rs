@@ -60,6 +60,7 @@ impl Rig {
 
     pub(crate) fn on(fs: SimFs, config: LogConfig) -> Self {
         fs::Fs::create_dir(&fs, Path::new("/data")).unwrap();
+        fs::Fs::sync_dir(&fs, Path::new("/")).unwrap();
         let (log, _) = open(&fs, &config, 1_000).unwrap();
         Self { fs, log, config, now_ms: 1_000_000, epoch: 0 }
     }

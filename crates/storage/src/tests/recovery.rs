@@ -235,3 +235,23 @@ fn rubbish_of_a_crash_is_swept() {
     let expected: Vec<_> = before.into_iter().filter(|name| !at_end(name)).collect();
     assert_eq!(after, expected);
 }
+
+/// A process that was killed in the middle of making a log may leave a folder whose name is not on
+/// the disk yet. Whoever finds it must not count on it.
+#[test]
+fn what_goes_into_a_folder_that_was_just_made_stays() {
+    use crate::fs::sim::End;
+    for (seed, changes) in (0..8).flat_map(|seed| (0..12).map(move |changes| (seed, changes))) {
+        let sim = SimFs::new(seed);
+        fs::Fs::create_dir(&sim, Path::new("/data")).unwrap();
+        fs::Fs::sync_dir(&sim, Path::new("/")).unwrap();
+        sim.end_after(changes, End::Kill);
+        let made = open(&sim, &small(), 1_000);
+        let mut rig = Rig::on(sim, small());
+        assert!(made.is_err() || changes > 6, "{changes} changes make a log");
+        rig.put("safe", 1);
+        rig.sync();
+        rig.crash();
+        assert_eq!(rig.values(), ["safe-0"], "seed {seed}, killed after {changes} changes");
+    }
+}

@@ -27,16 +27,15 @@ impl Files<'_> {
     }
 }
 
-/// The folder's files; the folder is created, durably, if it is not there.
+/// The folder's files; the folder is created if it is not there. Its own name and the names in it
+/// are durable afterwards: a process that was killed may have left them to the kernel, and
+/// where none did it costs little.
 pub(super) fn enter(fs: &dyn Fs, dir: &Path) -> io::Result<Vec<Listed>> {
-    match fs.list(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        listed => return listed,
-    }
     fs.create_dir(dir)?;
     if let Some(parent) = dir.parent() {
         fs.sync_dir(parent)?;
     }
+    fs.sync_dir(dir)?;
     fs.list(dir)
 }
 
