@@ -17,9 +17,10 @@ use crate::stewards;
 use ottla_cluster::command::Limits;
 use ottla_cluster::record::{BrokerRecord, ListenerRecord};
 use ottla_cluster::store::embedded::Embedded;
-use ottla_cluster::store::{DirLock, LockError, SessionId};
+use ottla_cluster::store::{DirLock, LockError, SessionId, Store};
 use ottla_cluster::{Cluster, Driver, JoinError, Setup};
 use ottla_model::NodeId;
+use ottla_storage::fs::Disk;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -88,7 +89,8 @@ impl Server {
         let specs = config.listener_specs()?;
         let lock = DirLock::acquire(Path::new(&config.log_dirs))?;
         let mut stewards = JoinSet::new();
-        let (cluster, driver) = open_cluster(lock, &config).await?;
+        let store = Embedded::open(lock).map_err(|error| unusable(&error))?;
+        let (cluster, driver) = open_cluster(Arc::new(store), &config).await?;
         let image = cluster.image();
         identity::check(Path::new(&config.log_dirs), image.cluster_id(), image.node())?;
         stewards.spawn(stewards::drive(driver));
@@ -98,26 +100,14 @@ impl Server {
         }
         let http = open_http(&config).await?;
         let syncer = Syncer::start().map_err(system("start the sync threads"))?;
-        let partitions = Arc::new(Partitions::new(config.clone(), syncer.queue()));
-        let seen = cluster.image();
-        stewards::reconcile(&cluster, &partitions).await.map_err(system("open the logs"))?;
-        let upkeep = Upkeep::start(&partitions).map_err(system("start the upkeep threads"))?;
+        let partitions = Arc::new(Partitions::new(config.clone(), Arc::new(Disk), syncer.queue()));
         let shutdown = Shutdown::new();
         let listeners: Vec<_> = sockets.iter().map(|(_, listener)| Arc::clone(listener)).collect();
-        let now = clock::mono();
-        let tenure = cluster.join(record(&listeners), SESSION, now).await?;
         let lifeline = shutdown.lifeline();
         let parts = Parts { config, listeners, cluster, partitions, lifeline };
-        let broker = Arc::new(Broker::new(parts));
-        let session = tenure.session();
-        let tenure = Arc::new(Mutex::new(tenure));
-        stewards::claim(&broker, &tenure).await;
-        stewards.spawn(stewards::follow(Arc::clone(&broker), Arc::clone(&tenure), seen));
-        stewards.spawn(stewards::keep_session(Arc::clone(&broker), tenure));
-        let shards = Arc::clone(&broker.shards);
-        stewards.spawn(async move { shards.keep_time().await });
-        let (shards, lines) = (Arc::clone(&broker.shards), Arc::clone(&broker.lines));
-        stewards.spawn(shards.break_lines(lines));
+        let (broker, session) = take_office(parts, &mut stewards).await?;
+        let upkeep =
+            Upkeep::start(&broker.partitions).map_err(system("start the upkeep threads"))?;
         let mut tasks = JoinSet::new();
         let (http, address) = http.unzip();
         if let Some(socket) = http {
@@ -187,16 +177,52 @@ impl Server {
     }
 }
 
-async fn open_cluster(lock: DirLock, config: &Config) -> Result<(Cluster, Driver), StartError> {
-    let unusable = |error: &dyn std::fmt::Display| StartError::Metadata(error.to_string());
-    let store = Embedded::open(lock).map_err(|error| unusable(&error))?;
+/// The cluster that a store keeps.
+///
+/// # Errors
+/// The settings make no sense, or the metadata cannot be read.
+pub(crate) async fn open_cluster(
+    store: Arc<dyn Store>,
+    config: &Config,
+) -> Result<(Cluster, Driver), StartError> {
     let setup = Setup {
         node: NodeId(config.node_id),
         registry: config.registry()?,
         limits: Limits::default(),
         fresh: Box::new(entropy::bits),
     };
-    Cluster::open(Arc::new(store), setup).await.map_err(|error| unusable(&error))
+    Cluster::open(store, setup).await.map_err(|error| unusable(&error))
+}
+
+/// Opens the logs, registers the broker, claims its shards, and keeps all that up by tasks among
+/// `stewards`: what a broker does between its metadata and its first connection.
+///
+/// # Errors
+/// The data directory cannot be used, or the cluster does not take this broker.
+pub(crate) async fn take_office(
+    parts: Parts,
+    stewards: &mut JoinSet<()>,
+) -> Result<(Arc<Broker>, SessionId), StartError> {
+    let seen = parts.cluster.image();
+    let opened = stewards::reconcile(&parts.cluster, &parts.partitions).await;
+    opened.map_err(system("open the logs"))?;
+    let (listeners, now) = (record(&parts.listeners), clock::mono());
+    let tenure = parts.cluster.join(listeners, SESSION, now).await?;
+    let broker = Arc::new(Broker::new(parts));
+    let session = tenure.session();
+    let tenure = Arc::new(Mutex::new(tenure));
+    stewards::claim(&broker, &tenure).await;
+    stewards.spawn(stewards::follow(Arc::clone(&broker), Arc::clone(&tenure), seen));
+    stewards.spawn(stewards::keep_session(Arc::clone(&broker), tenure));
+    let shards = Arc::clone(&broker.shards);
+    stewards.spawn(async move { shards.keep_time().await });
+    let (shards, lines) = (Arc::clone(&broker.shards), Arc::clone(&broker.lines));
+    stewards.spawn(shards.break_lines(lines));
+    Ok((broker, session))
+}
+
+fn unusable(error: &dyn std::fmt::Display) -> StartError {
+    StartError::Metadata(error.to_string())
 }
 
 fn record(listeners: &[Arc<Listener>]) -> BrokerRecord {

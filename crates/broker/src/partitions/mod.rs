@@ -23,7 +23,7 @@ use arc_swap::ArcSwap;
 use ottla_cluster::config::TopicSettings;
 use ottla_cluster::store::Revision;
 use ottla_model::{NodeId, PartitionId, TopicId, TopicName};
-use ottla_storage::fs::{Disk, Fs};
+use ottla_storage::fs::Fs;
 use reconcile::Folders;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -67,11 +67,11 @@ pub(crate) struct HostedTopic {
 
 impl Partitions {
     /// No partitions yet; [`Partitions::reconcile`] opens them.
-    pub(crate) fn new(config: Config, syncs: SyncQueue) -> Self {
+    pub(crate) fn new(config: Config, fs: Arc<dyn Fs>, syncs: SyncQueue) -> Self {
         Self {
             node: NodeId(config.node_id),
             dir: PathBuf::from(&config.log_dirs),
-            fs: Arc::new(Disk),
+            fs,
             syncs,
             hosted: ArcSwap::default(),
             folders: Mutex::default(),

@@ -10,6 +10,7 @@ use crate::clock;
 use ottla_cluster::image::{Image, Topic};
 use ottla_cluster::logs::{self, Action, Found};
 use ottla_model::{LeaderEpoch, PartitionId, TopicId, TopicPartition};
+use ottla_storage::fs::remove_folder;
 use ottla_storage::{Log, OpenError, read_topic_id};
 use std::collections::BTreeMap;
 use std::io;
@@ -77,11 +78,9 @@ impl Partitions {
 
     fn scan(&self) -> io::Result<BTreeMap<String, Option<TopicId>>> {
         let mut folders = BTreeMap::new();
-        for entry in std::fs::read_dir(&self.dir)? {
-            let entry = entry?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            if entry.file_type()?.is_dir() && logs::parse(&name) != logs::Name::Foreign {
-                let id = read_topic_id(&*self.fs, &entry.path()).unwrap_or_else(|error| {
+        for name in self.fs.folders(&self.dir)? {
+            if logs::parse(&name) != logs::Name::Foreign {
+                let id = read_topic_id(&*self.fs, &self.dir.join(&name)).unwrap_or_else(|error| {
                     tracing::warn!(folder = %name, %error, "cannot tell whose folder this is");
                     None
                 });
@@ -143,7 +142,7 @@ impl Partitions {
         let logs::Name::Partition(at) = logs::parse(folder) else { return Ok(()) };
         let to = name(&at, crate::entropy::bits());
         let path = self.dir.join(&to);
-        std::fs::rename(self.dir.join(folder), &path)?;
+        self.fs.rename(&self.dir.join(folder), &path)?;
         known.remove(folder);
         if logs::parse(&to) == logs::Name::Deletion {
             self.doom(path);
@@ -161,7 +160,7 @@ impl Partitions {
         let doomed =
             std::mem::take(&mut *self.doomed.lock().unwrap_or_else(PoisonError::into_inner));
         for path in doomed {
-            if let Err(error) = std::fs::remove_dir_all(&path) {
+            if let Err(error) = remove_folder(&*self.fs, &path) {
                 tracing::warn!(path = %path.display(), %error, "cannot remove a deleted log");
             }
         }
