@@ -1,6 +1,9 @@
 //! KIP-345: static members keep their place through a restart, and fence who held it before.
 
 use super::*;
+use crate::assign::Partitions;
+use crate::assign::subscription::Assignment;
+use ottla_model::TopicPartition;
 
 fn stable_pair() -> (World, Joined, Joined) {
     let mut world = World::new();
@@ -141,6 +144,43 @@ fn kip_345_a_change_of_the_chosen_assignor_rebalances() {
     assert_eq!(world.joined(first).generation, Generation(1), "b knows range alone");
     world.join(&Joiner::fixed("g", "b").protocols(both));
     assert_eq!(world.state("g"), GroupState::PreparingRebalance);
+}
+
+/// KIP-429: partitions that were taken from a static member are nobody's until it gives them up
+/// and joins again. If it restarts before that, its new self knows of nothing to give up, and a
+/// leader is told to skip: without a rebalance they would be nobody's for good.
+#[test]
+fn kip_429_a_static_member_that_owed_partitions_rebalances() {
+    for (given, expected) in [
+        (&[0, 1][..], GroupState::Stable),
+        (&[0], GroupState::PreparingRebalance),
+        (&[], GroupState::PreparingRebalance),
+    ] {
+        for (instance, restarts_coordinator) in [("a", false), ("b", false), ("a", true)] {
+            let mut world = World::new();
+            let set = |partitions: &[i32]| {
+                let partitions = partitions.iter().map(|p| TopicPartition::new("t", *p));
+                partitions.collect::<Partitions>()
+            };
+            let topics = alloc::vec![TopicName::from("t")];
+            let owned = set(&[0, 1]);
+            let owns = Subscription { topics, owned, ..Subscription::default() }.encode(1);
+            let part = Assignment { partitions: set(given), user_data: None }.encode(1);
+            let fixed = |instance| Joiner::fixed("g", instance).protocols(&[("range", &owns)]);
+            let tokens = [world.join(&fixed("a")), world.join(&fixed("b"))];
+            world.pass(world.config.initial_rebalance_delay * 2);
+            let [leader, follower] = tokens.map(|token| world.joined(token));
+            let parts = [&leader, &follower].map(|joined| (joined.member.as_str(), &part[..]));
+            world.sync_as("g", &leader, Some("a"), &parts);
+            world.sync_as("g", &follower, Some("b"), &[]);
+            if restarts_coordinator {
+                world.restart();
+            }
+            let back = Joiner::fixed("g", instance).protocols(&[("range", &wants(&["t"]))]);
+            world.join(&back);
+            assert_eq!(world.state("g"), expected, "{instance} was given {given:?}");
+        }
+    }
 }
 
 /// An administrator removes a static member by its instance alone.

@@ -7,7 +7,7 @@ use super::super::super::roster::{Member, Parked, Pending, Supported};
 use super::super::super::timers::{Deadline, Timer};
 use super::super::super::turn::{Call, Turn, cut};
 use super::super::super::view::Cause;
-use crate::assign::subscription::Subscription;
+use crate::assign::subscription::{Assignment, Subscription};
 use crate::message::admin::GroupKind;
 use crate::message::classic::{Join, JoinRefused, Joined};
 use crate::message::{Blob, GroupError, Reply};
@@ -210,10 +210,12 @@ impl Turn<'_> {
 
     /// KIP-345: a static member came back without an id. It takes the place of the one that held
     /// its instance, which is fenced. A stable group takes that in without a rebalance if the
-    /// assignor stays the same and the member wants the same topics.
+    /// assignor stays the same, the member wants the same topics, and nobody waits for what its
+    /// former self was to give up.
     fn replace_static(&mut self, call: &Call<'_>, ask: &Join<'_>, old: &MemberId, new: MemberId) {
         let leader_before = self.group.roster.leader().cloned();
         let wanted_before = self.topics_wanted_by(old);
+        let owes_partitions = self.owes_partitions(old);
         if let Some(parked) = self.group.roster.replace(old, new.clone()) {
             if parked != Parked::No {
                 probe::hit(Mark::CoordinatorFencedParked);
@@ -232,7 +234,8 @@ impl Turn<'_> {
         self.hear(&new, call);
         let stays = self.group.phase.is_stable()
             && self.group.roster.elect_protocol() == self.group.protocol
-            && self.topics_wanted_by(&new) == wanted_before;
+            && self.topics_wanted_by(&new) == wanted_before
+            && !owes_partitions;
         if stays && self.write_replaced().is_ok() {
             probe::hit(Mark::CoordinatorReplacedStatic);
             let joined = self.rejoined(&new, ask.can_skip_assignment, leader_before);
@@ -277,6 +280,23 @@ impl Turn<'_> {
         }
         let metadata = self.group.roster.member(id)?.metadata(self.group.protocol.as_deref()?);
         Some(Subscription::decode(&metadata).ok()?.topics.into_iter().collect())
+    }
+
+    /// KIP-429: whether the generation in force took partitions from a member that said it owns
+    /// them. Nobody has them until it gives them up and joins again, which hands them on. A process
+    /// that takes its place owns nothing, so it would neither.
+    fn owes_partitions(&self, id: &str) -> bool {
+        let Some(protocol) = self.group.protocol.as_deref().filter(|_| self.group.is_consumer())
+        else {
+            return false;
+        };
+        let Some(member) = self.group.roster.member(id) else { return false };
+        let said = Subscription::decode(&member.metadata(protocol)).unwrap_or_default();
+        if said.owned.is_empty() {
+            return false;
+        }
+        let given = Assignment::decode(&self.group.assignment_of(member));
+        given.is_ok_and(|given| !said.owned.minus(&given.partitions).is_empty())
     }
 
     fn update_member(&mut self, ask: &Join<'_>) {
