@@ -4,6 +4,7 @@
 use crate::checker::{Floor, Life, TOPICS, Verdict, place, topic_name};
 use crate::net::Sent;
 use crate::rng::Rng;
+use crate::site::LEASE;
 use crate::world::{Event, MS, SECOND, World};
 use ottla_group::assign::{Assignor, Partitions};
 use ottla_group::member::{
@@ -60,8 +61,8 @@ pub struct Actor {
     pub topics: Vec<usize>,
     pub watch_round: u64,
     instance: Option<InstanceId>,
-    /// Whether another process with its instance id ran beside it.
-    has_had_twin: bool,
+    /// When the last process in this slot ended.
+    ended_at: Option<u64>,
     timer_at: u64,
     /// Partitions it reads, and how far it got.
     pub positions: BTreeMap<usize, i64>,
@@ -89,7 +90,7 @@ impl Actor {
             topics: Vec::new(),
             watch_round: 0,
             instance: instance.map(|n| InstanceId::from(format!("i{n}"))),
-            has_had_twin: false,
+            ended_at: None,
             timer_at: u64::MAX,
             positions: BTreeMap::new(),
             revoking: Partitions::new(),
@@ -103,6 +104,10 @@ impl Actor {
         Life { slot: self.slot, incarnation: self.incarnation }
     }
 
+    fn is_running(&self) -> bool {
+        self.member.as_ref().is_some_and(|member| !member.is_over())
+    }
+
     fn forget(&mut self, partitions: &Partitions) {
         for (topic, partition) in partitions.iter() {
             self.positions.remove(&place(topic, partition));
@@ -113,7 +118,7 @@ impl Actor {
 impl World {
     /// A new process in this slot, if none is running.
     pub fn start(&mut self, slot: usize) -> Verdict {
-        if self.actors[slot].member.as_ref().is_some_and(|member| !member.is_over()) {
+        if self.actors[slot].is_running() {
             // It may have unsubscribed, and now wants something again.
             let rests = self.actors[slot].topics.is_empty();
             return if rests { self.resubscribe(slot) } else { Ok(()) };
@@ -127,7 +132,6 @@ impl World {
         let config = self.member_config(slot);
         let now = self.instant();
         self.drop_process(slot);
-        self.note_twins(slot);
         let actor = &mut self.actors[slot];
         actor.topics.clone_from(&topics);
         let mut member = Member::new(config, seed);
@@ -137,19 +141,6 @@ impl World {
         self.trace.say(|| format!("--- {slot} starts"));
         self.after(self.plan_turn(), Event::AppTurn(slot, life));
         self.after_member(slot)
-    }
-
-    /// A process starts in `slot`: is there another of its instance id?
-    fn note_twins(&mut self, slot: usize) {
-        let Some(instance) = self.actors[slot].instance.clone() else { return };
-        let mut has_twin = false;
-        for other in &mut self.actors {
-            if other.instance.as_ref() == Some(&instance) && other.member.is_some() {
-                other.has_had_twin = true;
-                has_twin = true;
-            }
-        }
-        self.actors[slot].has_had_twin = has_twin;
     }
 
     fn plan_turn(&self) -> u64 {
@@ -180,10 +171,12 @@ impl World {
         }
         let actor = &mut self.actors[slot];
         self.checker.died(actor.life());
+        if actor.is_running() {
+            actor.ended_at = Some(self.now);
+        }
         actor.incarnation += 1;
         actor.member = None;
         actor.paused_until = 0;
-        actor.has_had_twin = false;
         actor.timer_at = u64::MAX;
         actor.positions.clear();
         actor.commits.clear();
@@ -213,15 +206,13 @@ impl World {
         if actor.paused_until > self.now {
             return Ok(());
         }
-        let life = actor.life();
+        actor.paused_until = 0;
         actor.timer_at = u64::MAX;
         let Some(member) = &mut actor.member else { return Ok(()) };
         member.handle_timeout(now);
         self.after_member(slot)?;
-        if self.actors[slot].has_had_twin {
-            return Ok(());
-        }
-        self.checker.woke(life, is_excused(&self.actors, self.now))
+        // It had its chance to notice: nothing of its may be another's.
+        self.checker.exclusive(is_excused(&self.actors, &self.plan, self.now))
     }
 
     pub fn found(&mut self, slot: usize, life: u32, call: CallId) -> Verdict {
@@ -350,7 +341,7 @@ impl World {
 
     fn begin_reading(&mut self, slot: usize, partitions: Partitions) -> Verdict {
         let life = self.actors[slot].life();
-        let is_excused = is_excused(&self.actors, self.now);
+        let is_excused = is_excused(&self.actors, &self.plan, self.now);
         self.checker.gained(life, &partitions, is_excused)?;
         self.fetch(slot, partitions);
         Ok(())
@@ -502,6 +493,9 @@ impl World {
         actor.positions.clear();
         self.checker.died(actor.life());
         let is_over = actor.member.as_ref().is_some_and(Member::is_over);
+        if is_over {
+            actor.ended_at = Some(self.now);
+        }
         if is_over && !self.is_calm && slot + 1 < self.plan.slots {
             let delay = self.rng.between(100, 5000) * MS;
             self.after(delay, Event::Start(slot));
@@ -509,11 +503,24 @@ impl World {
     }
 }
 
-/// Who may have what another has: who sleeps; and who has had a twin, a process with its instance
-/// id (KIP-345), for a process takes another's place at once, and that one hears of it with its
-/// next request. Whoever starts two such processes has asked for it.
-fn is_excused(actors: &[Actor], now: u64) -> impl Fn(Life) -> bool {
-    move |life| actors[life.slot].paused_until > now || actors[life.slot].has_had_twin
+/// Who may have what another has: who sleeps; and who has a twin, a process with its instance id
+/// (KIP-345), for a process takes another's place at once, with no session to wait for, and that
+/// one hears of it with its next request, which may be when an answer that was long under way has
+/// just given it something. Whoever starts two such processes has asked for it. It lasts no longer
+/// than it can: once the twin is gone, until the last it sent was heard by a coordinator that
+/// stood still, and a session timeout from then.
+pub fn is_excused(actors: &[Actor], plan: &Plan, now: u64) -> impl Fn(Life) -> bool {
+    let grace = LEASE + plan.session_timeout.as_nanos() as u64;
+    let was_there = move |twin: &Actor| {
+        twin.is_running() || twin.ended_at.is_some_and(|ended_at| now <= ended_at + grace)
+    };
+    move |life| {
+        let one = &actors[life.slot];
+        let is_twin = |other: &Actor| other.slot != one.slot && other.instance == one.instance;
+        let has_twin =
+            || one.instance.is_some() && actors.iter().any(|a| is_twin(a) && was_there(a));
+        one.paused_until >= now || has_twin()
+    }
 }
 
 /// Offsets as a member commits them, with the commit's number beside each.

@@ -91,8 +91,9 @@ impl Checker {
         checker
     }
 
-    /// A member was told that these are its own from now on. `is_excused` names those that may have
-    /// them too: who does not run at the moment delivers nothing, and is asked when it wakes.
+    /// A member was told that these are its own from now on. `is_excused` names those that may
+    /// share them for now: who does not run delivers nothing; the excuse of the others ends by
+    /// itself. All are looked at again, by [`exclusive`](Self::exclusive).
     pub fn gained(
         &mut self,
         life: Life,
@@ -102,7 +103,8 @@ impl Checker {
         for (topic, partition) in partitions.iter() {
             let place = place(topic, partition);
             let owners = &mut self.owners[place];
-            if let Some(other) = owners.iter().find(|other| !is_excused(**other)) {
+            let other = owners.iter().find(|other| !is_excused(**other) && !is_excused(life));
+            if let Some(other) = other {
                 return Err(format!("{} has two owners: {other:?} and {life:?}", named(place)));
             }
             owners.push(life);
@@ -124,12 +126,11 @@ impl Checker {
         }
     }
 
-    /// It woke up and had its chance to notice: nothing of its may be another's.
-    pub fn woke(&self, life: Life, is_excused: impl Fn(Life) -> bool) -> Verdict {
+    /// Nothing has two owners without an excuse.
+    pub fn exclusive(&self, is_excused: impl Fn(Life) -> bool) -> Verdict {
         for (place, owners) in self.owners.iter().enumerate() {
-            let is_other = |other: &Life| *other != life && !is_excused(*other);
-            if owners.contains(&life) && owners.iter().any(is_other) {
-                return Err(format!("{} has two owners after a sleep: {owners:?}", named(place)));
+            if owners.len() > 1 && owners.iter().filter(|owner| !is_excused(**owner)).count() > 1 {
+                return Err(format!("{} still has two owners: {owners:?}", named(place)));
             }
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! One seed drives everything: SplitMix64, and the trace that two runs of it must share.
 
+use crate::world::SECOND;
+
 #[derive(Clone)]
 pub struct Rng(u64);
 
@@ -41,13 +43,15 @@ impl Rng {
 /// A fingerprint of everything that happened, in order.
 pub struct Trace {
     pub hash: u64,
+    /// What the clock says, for the lines.
+    pub now: u64,
     /// Lines, where somebody wants to read them.
     pub lines: Option<Vec<String>>,
 }
 
 impl Trace {
     pub fn new(keeps_lines: bool) -> Self {
-        Self { hash: 0xcbf2_9ce4_8422_2325, lines: keeps_lines.then(Vec::new) }
+        Self { hash: 0xcbf2_9ce4_8422_2325, now: 0, lines: keeps_lines.then(Vec::new) }
     }
 
     pub fn note(&mut self, words: &[u64]) {
@@ -58,7 +62,8 @@ impl Trace {
 
     pub fn say(&mut self, line: impl FnOnce() -> String) {
         if let Some(lines) = &mut self.lines {
-            lines.push(line());
+            let seconds = self.now as f64 / SECOND as f64;
+            lines.push(format!("{seconds:8.3} {}", line()));
         }
     }
 }

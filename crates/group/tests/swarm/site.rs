@@ -12,7 +12,7 @@ use ottla_model::{Instant, OwnershipEpoch};
 use std::time::Duration;
 
 /// How long a grant lasts; it is renewed long before.
-const LEASE: u64 = 2500 * MS;
+pub const LEASE: u64 = 2500 * MS;
 
 #[derive(Default)]
 pub struct Site {
@@ -42,11 +42,11 @@ pub enum NextAppend {
 }
 
 impl Site {
-    /// Its troubles are over.
-    pub fn recover(&mut self) {
-        self.paused_until = 0;
-        self.stalled_until = 0;
-        self.next_append = NextAppend::Works;
+    /// It stands still for a while. No pause ends before its time: what reached it meanwhile waits
+    /// for the end, and whatever comes after the end must find it done. (A pause that was cut short
+    /// let a commit of a connection long closed be heard after newer ones of the next.)
+    pub fn pause(&mut self, until: u64) {
+        self.paused_until = self.paused_until.max(until);
     }
 
     /// A driver with the bug that it does not look at T.
@@ -123,6 +123,7 @@ impl World {
             return self.at(at, Event::Loaded(site, reign));
         }
         let now = self.clock();
+        self.trace.say(|| format!("--- site {site} serves"));
         if let Some(broker) = &mut self.sites[site].broker {
             broker.loaded(now);
         }
@@ -333,7 +334,7 @@ impl World {
             7 => self.sites[owner].stalled_until = self.now + self.rng.between(100, 3000) * MS,
             8 => {
                 let pause = self.rng.between(100, 5000) * MS;
-                self.sites[owner].paused_until = self.now + pause;
+                self.sites[owner].pause(self.now + pause);
                 // A pause may be what the take-over is for.
                 if self.rng.percent(40) {
                     self.take_over();

@@ -1,11 +1,11 @@
 //! One seed's world: a clock, a queue of what happens next, and everybody in it.
 
-use crate::actor::{Actor, Plan};
+use crate::actor::{Actor, Plan, is_excused};
 use crate::checker::{Checker, PARTITIONS_MAX, TOPICS, Verdict, topic_name};
 use crate::harness::Log;
 use crate::net::{Connection, OBSERVER};
 use crate::rng::{Rng, Trace};
-use crate::site::Site;
+use crate::site::{NextAppend, Site};
 use ottla_group::member::{CallId, Lane};
 use ottla_model::{Instant, Now, OwnershipEpoch, Partition, Timestamp, Topic, TopicId, TopicsView};
 use std::cmp::Reverse;
@@ -133,6 +133,7 @@ impl World {
         while !self.is_settled {
             let Reverse((at, _, event)) = self.queue.pop().ok_or("nothing happens any more")?;
             self.now = self.now.max(at);
+            self.trace.now = self.now;
             self.events += 1;
             if self.events > EVENTS_MAX {
                 return Err("time stands still".into());
@@ -163,8 +164,8 @@ impl World {
             Event::Boot(site) => self.boot_again(site),
             Event::Renew => self.renew(),
             Event::Chaos => return self.chaos(),
-            Event::Observe => self.observe(),
-            Event::Calm => return self.calm_down(),
+            Event::Observe => return self.observe(),
+            Event::Calm => self.calm_down(),
             Event::Inspect => return self.inspect(),
         }
         Ok(())
@@ -237,10 +238,9 @@ impl World {
     }
 
     /// Faults stop: from now on everything works, and everything must come into order.
-    fn calm_down(&mut self) -> Verdict {
+    fn calm_down(&mut self) {
         if self.events + 100 < EVENTS_MIN {
-            self.after(5 * SECOND, Event::Calm);
-            return Ok(());
+            return self.after(5 * SECOND, Event::Calm);
         }
         self.trace.say(|| "--- calm".into());
         self.is_calm = true;
@@ -251,17 +251,11 @@ impl World {
                 self.break_connection(index);
             }
         }
-        for site in 0..2 {
-            self.sites[site].recover();
-        }
-        for slot in 0..self.actors.len() {
-            if self.actors[slot].paused_until > self.now {
-                self.actors[slot].paused_until = self.now;
-                self.wake(slot)?;
-            }
+        // Whoever stands still goes on in its own time.
+        for site in &mut self.sites {
+            site.next_append = NextAppend::Works;
         }
         self.after(SECOND, Event::Inspect);
-        Ok(())
     }
 
     /// Is everything in order? It must be before long, and stay so.
@@ -308,7 +302,8 @@ impl World {
     }
 
     /// Someone who is no member reads everything, from whichever site.
-    fn observe(&mut self) {
+    fn observe(&mut self) -> Verdict {
+        self.checker.exclusive(is_excused(&self.actors, &self.plan, self.now))?;
         let site = self.rng.below(2);
         let open = self.observer[site].filter(|index| self.connections[*index].is_open());
         let connection = match open {
@@ -325,6 +320,7 @@ impl World {
         self.send_on(connection, call, crate::net::Sent::Observe);
         let pause = self.rng.between(50, 600) * MS;
         self.after(pause, Event::Observe);
+        Ok(())
     }
 }
 
