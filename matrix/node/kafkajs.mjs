@@ -3,6 +3,7 @@ import zlib from 'node:zlib'
 import { promisify } from 'node:util'
 import kafkajs from 'kafkajs'
 import snappy from 'kafkajs-snappy'
+import lz4 from 'lz4-napi'
 import { emit, inputEnd, keyedBatches, offsetList, packageVersion, parseArguments } from './common.mjs'
 
 const { CompressionCodecs, CompressionTypes, Kafka, logLevel, PartitionAssigners } = kafkajs
@@ -10,9 +11,14 @@ const CODECS = {
   none: CompressionTypes.None,
   gzip: CompressionTypes.GZIP,
   snappy: CompressionTypes.Snappy,
+  lz4: CompressionTypes.LZ4,
   zstd: CompressionTypes.ZSTD
 }
 CompressionCodecs[CompressionTypes.Snappy] = snappy
+CompressionCodecs[CompressionTypes.LZ4] = () => ({
+  compress: encoder => lz4.compressFrame(encoder.buffer),
+  decompress: lz4.decompressFrame
+})
 CompressionCodecs[CompressionTypes.ZSTD] = () => ({
   compress: encoder => promisify(zlib.zstdCompress)(encoder.buffer),
   decompress: promisify(zlib.zstdDecompress)

@@ -74,7 +74,6 @@ pub const CLIENTS: &[Client] = &[
     Client {
         is_cooperative: NO_COOPERATIVE,
         is_static: NO_STATIC,
-        lacks: &[("lz4", "it comes in a package of its own, not tried")],
         ..Client::full("kafkajs", Runtime::Node("kafkajs.mjs"))
     },
     Client {
