@@ -77,7 +77,7 @@ pub const CLIENTS: &[Client] = &[
         ..Client::full("kafkajs", Runtime::Node("kafkajs.mjs"))
     },
     Client {
-        is_cooperative: Err("a commit amid the rebalance makes it lose all (ILLEGAL_GENERATION)"),
+        is_cooperative: Err("skips or repeats records over one, at Apache Kafka just the same"),
         ..Client::full("librdkafka-2.0", Runtime::Debian("confluent.py"))
     },
     Client {
