@@ -41,6 +41,8 @@ const MARKS_ELSEWHERE: &[Mark] = &[
     Mark::CoordinatorStrangerGone,
     // absence.txt: members never delete what they committed.
     Mark::CoordinatorAbsenceWaited,
+    // register/s19-socket.txt: members of the swarm speak the classic protocol.
+    Mark::CoordinatorSparedSocket,
 ];
 
 /// Bugs that members of the shipped code hide, each with the scenario that shows them.
