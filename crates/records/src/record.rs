@@ -20,6 +20,7 @@ pub struct Iter<'a> {
     header: Header<'a>,
     rest: &'a [u8],
     done: i32,
+    end: i32,
     failed: bool,
 }
 
@@ -153,7 +154,13 @@ impl<'a> Records<'a> {
 
     /// The records in order. After the last one, bytes left over are an error.
     pub fn iter(&self) -> Iter<'_> {
-        Iter { header: self.header, rest: &self.body, done: 0, failed: false }
+        let end = self.header.record_count();
+        Iter { header: self.header, rest: &self.body, done: 0, end, failed: false }
+    }
+
+    /// The unpacked body, to be kept and iterated in parts: see [`Iter::part`].
+    pub fn into_body(self) -> Cow<'a, [u8]> {
+        self.body
     }
 }
 
@@ -166,6 +173,20 @@ impl<'r> IntoIterator for &'r Records<'_> {
     }
 }
 
+impl<'a> Iter<'a> {
+    /// Some of a batch's records: `count` of them from the one at `first`, which `bytes` (a part
+    /// of the unpacked body) begins with and holds exactly.
+    pub fn part(header: Header<'a>, bytes: &'a [u8], first: i32, count: i32) -> Self {
+        let end = first.saturating_add(count);
+        Self { header, rest: bytes, done: first, end, failed: false }
+    }
+
+    /// The bytes that are not read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
 impl<'a> Iterator for Iter<'a> {
     type Item = Result<Record<'a>, RecordsError>;
 
@@ -173,7 +194,7 @@ impl<'a> Iterator for Iter<'a> {
         if self.failed {
             return None;
         }
-        if self.done >= self.header.record_count() {
+        if self.done >= self.end {
             self.failed = !self.rest.is_empty();
             return self.failed.then_some(Err(RecordsError::Trailing { bytes: self.rest.len() }));
         }

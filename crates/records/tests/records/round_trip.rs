@@ -2,7 +2,7 @@
 
 use ottla_model::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Timestamp};
 use ottla_records::{
-    Batch, BatchMut, Batches, BatchesMut, BuildError, Builder, Compression, NewRecord,
+    Batch, BatchMut, Batches, BatchesMut, BuildError, Builder, Compression, Iter, NewRecord,
 };
 use proptest::prelude::*;
 
@@ -167,4 +167,27 @@ fn sequence_numbers_wrap() {
     let three = [record(1, None, None), record(1, None, None), record(1, None, None)];
     let bytes = build(builder, &three);
     assert_eq!(Batch::first(&bytes).expect("a whole batch").header().last_sequence(), 0);
+}
+
+proptest! {
+    /// A consumer hands records out in portions: any cut gives the same records.
+    #[test]
+    fn records_in_two_parts_are_the_same_records(count in 1_usize..20, cut in 0_usize..20) {
+        let mut builder = Builder::new(Compression::Lz4);
+        for value in 0..count {
+            let value = [value as u8; 5];
+            builder.append(&NewRecord::new(Timestamp(7), None, Some(&value))).unwrap();
+        }
+        let bytes = builder.build().unwrap();
+        let batch = Batch::first(&bytes).unwrap();
+        let whole = batch.records(1 << 20).unwrap();
+        let all: Vec<_> = whole.iter().map(Result::unwrap).collect();
+        let mut first = whole.iter();
+        let mut parts: Vec<_> = first.by_ref().take(cut).map(Result::unwrap).collect();
+        let (done, left) = (parts.len(), count - parts.len());
+        let rest = Iter::part(batch.header(), first.rest(), done as i32, left as i32);
+        parts.extend(rest.map(Result::unwrap));
+        prop_assert_eq!(&parts, &all);
+        prop_assert_eq!(whole.clone().into_body().len(), whole.body().len());
+    }
 }
