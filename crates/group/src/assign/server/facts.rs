@@ -37,6 +37,16 @@ pub(super) struct Facts {
     classes: Slots<Class>,
     by_subscription: BTreeMap<Arc<[TopicName]>, ClassIx>,
     racks: Vec<Arc<str>>,
+    news: News,
+}
+
+/// What is new about topics and classes since it was last asked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct News {
+    /// Topics that are new or not what they were.
+    pub(super) topics: Vec<TopicIx>,
+    /// Whether a class came or went.
+    pub(super) has_other_classes: bool,
 }
 
 /// One member.
@@ -90,6 +100,11 @@ impl Facts {
         self.topics.iter()
     }
 
+    /// Every class.
+    pub(super) fn classes(&self) -> impl Iterator<Item = (ClassIx, &Class)> {
+        self.classes.iter()
+    }
+
     /// The members in the order ranges go by.
     pub(super) fn order(&self) -> &[MemberIx] {
         &self.order
@@ -109,6 +124,11 @@ impl Facts {
     pub(super) fn topic_of_id(&self, id: TopicId) -> Option<TopicIx> {
         let name = &self.view.topic_by_id(id)?.name;
         self.by_name.get(name).copied()
+    }
+
+    /// What is new about topics and classes since this was last asked.
+    pub(super) fn take_news(&mut self) -> News {
+        core::mem::take(&mut self.news)
     }
 
     /// Takes in a member nobody of this id is; the caller made sure.
@@ -164,6 +184,7 @@ impl Facts {
         if left.members > 0 {
             return Vec::new();
         }
+        self.news.has_other_classes = true;
         let gone = self.classes.remove(class);
         self.by_subscription.remove(&gone.names);
         let mut orphans = Vec::new();
@@ -183,11 +204,15 @@ impl Facts {
         self.by_name.remove(&gone.name);
     }
 
-    /// Takes a new view and says which of the named topics it changes.
-    pub(super) fn set_view(&mut self, view: &Arc<TopicsView>) -> Vec<TopicIx> {
+    /// Takes a new view; topics it changes are news.
+    pub(super) fn set_view(&mut self, view: &Arc<TopicsView>) {
         self.view = Arc::clone(view);
         let named: Vec<TopicIx> = self.topics.iter().map(|(topic, _)| topic).collect();
-        named.into_iter().filter(|topic| self.refresh_topic(*topic)).collect()
+        for topic in named {
+            if self.refresh_topic(topic) {
+                self.news.topics.push(topic);
+            }
+        }
     }
 
     /// Whether anything about the topic changed.
@@ -219,6 +244,7 @@ impl Facts {
             classes.insert(at, class);
         }
         self.by_subscription.insert(names, class);
+        self.news.has_other_classes = true;
         class
     }
 
@@ -228,6 +254,7 @@ impl Facts {
         }
         let described = self.described(name.clone());
         let topic = self.topics.insert(described);
+        self.news.topics.push(topic);
         self.by_name.insert(name.clone(), topic);
         topic
     }

@@ -9,6 +9,7 @@
 mod facts;
 mod range;
 mod target;
+mod uniform;
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@
 //! streams rely on; such topics form one *shape* and are worked out once. So the work is that of
 //! the distinct shapes, however many topics there are.
 
-use super::facts::{ClassIx, Facts, MemberIx};
+use super::facts::{ClassIx, Facts, MemberIx, TopicIx};
 use super::target::{Changed, Progress};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -75,15 +75,18 @@ impl Ranges {
         self.members_changed();
     }
 
-    /// A member is gone; its slot may be used again.
-    pub(super) fn removed(&mut self, member: MemberIx) {
+    /// A member goes; its slot may be used again.
+    pub(super) fn left(&mut self, member: MemberIx) {
         self.restored.remove(&member);
         self.shares.empty(member);
         self.members_changed();
     }
 
-    /// The log says that the member owns exactly this, ascending.
-    pub(super) fn restore(&mut self, member: MemberIx, owned: Vec<(TopicId, u32)>) {
+    /// The log says that the member owns exactly this.
+    pub(super) fn restore(&mut self, facts: &Facts, member: MemberIx, owned: &[(TopicIx, u32)]) {
+        let by_id = |(topic, index): &(TopicIx, u32)| (facts.topic(*topic).id, *index);
+        let mut owned: Vec<_> = owned.iter().map(by_id).collect();
+        owned.sort_unstable();
         if self.owned(member) != owned {
             self.restored.insert(member, owned);
             self.is_stale = true;

@@ -1,8 +1,9 @@
 //! A group's target assignment as it is kept up: facts in, shares and their changes out.
 
 use super::ServerAssignor;
-use super::facts::{Facts, MemberIx};
+use super::facts::{ClassIx, Facts, MemberIx, TopicIx};
 use super::range::Ranges;
+use super::uniform::Uniform;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -22,10 +23,16 @@ use ottla_model::{InstanceId, MemberId, PartitionId, TopicId, TopicName, TopicsV
 /// `restore` with what is here already, which does nothing.
 #[derive(Clone, Debug)]
 pub struct Target {
-    assignor: ServerAssignor,
     facts: Facts,
-    ranges: Ranges,
+    engine: Engine,
     changed: Changed,
+}
+
+/// Who works here, with what it remembers.
+#[derive(Clone, Debug)]
+enum Engine {
+    Uniform(Uniform),
+    Range(Ranges),
 }
 
 /// A member as an assignor must know it.
@@ -62,17 +69,37 @@ impl Target {
     pub fn new(assignor: ServerAssignor, view: &Arc<TopicsView>) -> Self {
         let mut facts = Facts::default();
         facts.set_view(view);
-        Self { assignor, facts, ranges: Ranges::default(), changed: Changed::default() }
+        Self { facts, engine: Engine::new(assignor), changed: Changed::default() }
     }
 
     /// Which assignor works here.
     pub fn assignor(&self) -> ServerAssignor {
-        self.assignor
+        match self.engine {
+            Engine::Uniform(_) => ServerAssignor::Uniform,
+            Engine::Range(_) => ServerAssignor::Range,
+        }
     }
 
-    /// Lets another assignor work from now on, from what members own.
+    /// Lets another assignor work from now on, from what members own. Costs the whole group.
     pub fn set_assignor(&mut self, assignor: ServerAssignor) {
-        self.assignor = assignor;
+        if self.assignor() == assignor {
+            return;
+        }
+        let members = self.facts.order().iter().map(|member| self.facts.member(*member).id.clone());
+        let shares: Vec<_> = members.map(|id| (self.share(&id), id)).collect();
+        self.engine = Engine::new(assignor);
+        for (topic, _) in self.facts.topics() {
+            self.engine.topic_changed(&self.facts, topic, &mut self.changed);
+        }
+        for member in self.facts.order() {
+            self.engine.joined(&self.facts, *member);
+        }
+        for (share, id) in shares {
+            let each = |(topic, ids): (TopicId, Vec<PartitionId>)| {
+                ids.into_iter().map(move |id| (topic, id))
+            };
+            self.restore(&id, share.into_iter().flat_map(each));
+        }
     }
 
     /// A member joined, or one of this id changed its subscription, rack or instance. Nothing
@@ -82,16 +109,15 @@ impl Target {
             Some(member) if self.facts.knows(member, &facts) => {}
             Some(member) => {
                 let before = self.facts.update_member(member, &facts);
-                self.ranges.topics_changed();
+                self.tell_news();
+                self.engine.changed(&self.facts, member, before.class, &mut self.changed);
                 self.leave_class(before.class);
             }
             None => {
                 let member = self.facts.insert_member(&facts);
                 self.changed.insert(member);
-                if self.facts.class(self.facts.member(member).class).members == 1 {
-                    self.ranges.topics_changed();
-                }
-                self.ranges.members_changed();
+                self.tell_news();
+                self.engine.joined(&self.facts, member);
             }
         }
     }
@@ -101,7 +127,7 @@ impl Target {
     pub fn remove_member(&mut self, id: &str) {
         if let Some(member) = self.facts.member_named(id) {
             self.changed.remove(member);
-            self.ranges.removed(member);
+            self.engine.left(&self.facts, member);
             let gone = self.facts.remove_member(member);
             self.leave_class(gone.class);
         }
@@ -109,9 +135,8 @@ impl Target {
 
     /// Topics were created, deleted, grew, or changed racks. Costs the group's topics.
     pub fn set_view(&mut self, view: &Arc<TopicsView>) {
-        if !self.facts.set_view(view).is_empty() {
-            self.ranges.topics_changed();
-        }
+        self.facts.set_view(view);
+        self.tell_news();
     }
 
     /// The log says that this member's target is exactly `owned`: while loading, or as a replayed
@@ -120,23 +145,35 @@ impl Target {
     pub fn restore(&mut self, id: &str, owned: impl IntoIterator<Item = (TopicId, PartitionId)>) {
         let Some(member) = self.facts.member_named(id) else { return };
         let mut known = Vec::new();
-        for (topic, partition) in owned {
-            let count = self.facts.topic_of_id(topic).map(|topic| self.facts.topic(topic).count);
-            match u32::try_from(partition.0) {
-                Ok(index) if count.is_some_and(|count| index < count) => known.push((topic, index)),
+        for (id, partition) in owned {
+            let topic = self.facts.topic_of_id(id);
+            let there = topic.filter(|topic| {
+                u32::try_from(partition.0).is_ok_and(|at| at < self.facts.topic(*topic).count)
+            });
+            match there {
+                Some(topic) => known.push((topic, partition.0 as u32)),
                 // Its record names what is not there: it needs a new one.
-                _ => self.changed.insert(member),
+                None => self.changed.insert(member),
             }
         }
         known.sort_unstable();
         known.dedup();
-        self.ranges.restore(member, known);
+        match &mut self.engine {
+            Engine::Uniform(uniform) => {
+                uniform.restore(&self.facts, member, &known, &mut self.changed);
+            }
+            Engine::Range(ranges) => ranges.restore(&self.facts, member, &known),
+        }
     }
 
     /// Works towards the assignment for about `budget` units of well under a microsecond each.
     /// Facts may change between two steps.
     pub fn step(&mut self, budget: usize) -> Progress {
-        self.ranges.step(&self.facts, budget, &mut self.changed)
+        let budget = budget.max(1);
+        match &mut self.engine {
+            Engine::Uniform(uniform) => uniform.step(&self.facts, budget, &mut self.changed),
+            Engine::Range(ranges) => ranges.step(&self.facts, budget, &mut self.changed),
+        }
     }
 
     /// [`step`](Self::step) to the end, for groups and tests that need no slices.
@@ -169,14 +206,79 @@ impl Target {
     /// together and ascending, topics in no particular order.
     pub fn visit(&self, id: &str, each: impl FnMut(TopicId, Range<u32>)) {
         if let Some(member) = self.facts.member_named(id) {
-            self.ranges.visit(member, each);
+            match &self.engine {
+                Engine::Uniform(uniform) => uniform.visit(member, each),
+                Engine::Range(ranges) => ranges.visit(member, each),
+            }
         }
     }
 
-    fn leave_class(&mut self, class: u32) {
+    fn leave_class(&mut self, class: ClassIx) {
         for topic in self.facts.leave_class(class) {
+            self.engine.forget_topic(topic, &mut self.changed);
             self.facts.forget_topic(topic);
-            self.ranges.topics_changed();
+        }
+        self.tell_news();
+    }
+
+    fn tell_news(&mut self) {
+        let news = self.facts.take_news();
+        for topic in news.topics {
+            self.engine.topic_changed(&self.facts, topic, &mut self.changed);
+        }
+        if news.has_other_classes {
+            self.engine.classes_changed();
+        }
+    }
+}
+
+impl Engine {
+    fn new(assignor: ServerAssignor) -> Self {
+        match assignor {
+            ServerAssignor::Uniform => Self::Uniform(Uniform::default()),
+            ServerAssignor::Range => Self::Range(Ranges::default()),
+        }
+    }
+
+    fn joined(&mut self, facts: &Facts, member: MemberIx) {
+        match self {
+            Self::Uniform(uniform) => uniform.joined(facts, member),
+            Self::Range(ranges) => ranges.members_changed(),
+        }
+    }
+
+    fn left(&mut self, facts: &Facts, member: MemberIx) {
+        match self {
+            Self::Uniform(uniform) => uniform.left(facts, member),
+            Self::Range(ranges) => ranges.left(member),
+        }
+    }
+
+    fn changed(&mut self, facts: &Facts, member: MemberIx, before: ClassIx, changed: &mut Changed) {
+        match self {
+            Self::Uniform(uniform) => uniform.changed(facts, member, before, changed),
+            Self::Range(ranges) => ranges.members_changed(),
+        }
+    }
+
+    fn topic_changed(&mut self, facts: &Facts, topic: TopicIx, changed: &mut Changed) {
+        match self {
+            Self::Uniform(uniform) => uniform.topic_changed(facts, topic, changed),
+            Self::Range(ranges) => ranges.topics_changed(),
+        }
+    }
+
+    fn forget_topic(&mut self, topic: TopicIx, changed: &mut Changed) {
+        match self {
+            Self::Uniform(uniform) => uniform.forget_topic(topic, changed),
+            Self::Range(ranges) => ranges.topics_changed(),
+        }
+    }
+
+    fn classes_changed(&mut self) {
+        match self {
+            Self::Uniform(uniform) => uniform.classes_changed(),
+            Self::Range(ranges) => ranges.topics_changed(),
         }
     }
 }
