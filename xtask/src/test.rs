@@ -12,15 +12,32 @@ struct Size {
     seeds: &'static str,
     /// Rounds of kill -9.
     rounds: &'static str,
+    /// Lives of a broker over a disk that fails.
+    lives: &'static str,
+    /// Lives of a single log over such a disk.
+    logs: &'static str,
     /// Records each client of the matrix produces with each codec.
     records: &'static str,
     /// Seconds each fuzz target runs; none where fuzzing is left out.
     fuzz_seconds: Option<u32>,
 }
 
-const SCALED: Size = Size { seeds: "2000", rounds: "10", records: "2000", fuzz_seconds: None };
-const FULL: Size =
-    Size { seeds: "100000", rounds: "200", records: "20000", fuzz_seconds: Some(600) };
+const SCALED: Size = Size {
+    seeds: "2000",
+    rounds: "10",
+    lives: "200",
+    logs: "400",
+    records: "2000",
+    fuzz_seconds: None,
+};
+const FULL: Size = Size {
+    seeds: "100000",
+    rounds: "200",
+    lives: "5000",
+    logs: "50000",
+    records: "20000",
+    fuzz_seconds: Some(600),
+};
 
 /// Runs what CI runs: the checks, then every test.
 pub fn run(arguments: &[String]) -> Outcome {
@@ -29,12 +46,17 @@ pub fn run(arguments: &[String]) -> Outcome {
         [flag] if flag == "--full" => FULL,
         _ => return Err("usage: cargo xtask test [--full]".into()),
     };
-    let Size { seeds, rounds, records, .. } = size;
-    println!("sizes: {seeds} swarm seeds, {rounds} kills, {records} records a codec and client");
+    let Size { seeds, rounds, lives, logs, records, .. } = size;
+    println!(
+        "sizes: {seeds} swarm seeds, {rounds} kills, {lives} brokers and {logs} logs over a bad \
+         disk, {records} records a codec and client"
+    );
     ci::run(&[])?;
     cargo(&["test", "--workspace", "--quiet", "--exclude", "ottla-cli"])?;
     cargo(&["build", "--release", "--quiet", "--bin", "ottla"])?;
     scaled("OTTLA_SEEDS", seeds, &["--release", "-p", "ottla-group", "--test", "swarm"])?;
+    scaled("OTTLA_SEEDS", logs, &["-p", "ottla-storage", "--lib", "simulation"])?;
+    scaled("OTTLA_BROKER_SEEDS", lives, &["-p", "ottla-broker", "--lib", "simulation"])?;
     scaled("OTTLA_ROUNDS", rounds, &["--release", "-p", "ottla-cli"])?;
     matrix::run(&["--records".into(), records.into()])?;
     kafka::tools::run(&[])?;

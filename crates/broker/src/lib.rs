@@ -17,6 +17,8 @@ mod net;
 mod partitions;
 mod server;
 mod shards;
+#[cfg(test)]
+mod simulation;
 mod stewards;
 
 pub use identity::IdentityError;

@@ -28,7 +28,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// A fresh connection.
-    pub(super) fn new(
+    pub(crate) fn new(
         id: ConnectionId,
         peer: SocketAddr,
         listener: Arc<Listener>,

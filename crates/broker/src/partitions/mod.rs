@@ -16,6 +16,8 @@ pub(crate) use partition::Partition;
 pub(crate) use settings::{UNPACKED_BYTES_MAX, codec, produce_rules};
 pub(crate) use syncer::{SyncQueue, Syncer};
 pub(crate) use upkeep::Upkeep;
+#[cfg(test)]
+pub(crate) use upkeep::upkeep_round;
 pub(crate) use watermark::Passes;
 
 use crate::config::Config;

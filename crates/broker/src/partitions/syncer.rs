@@ -73,6 +73,12 @@ impl SyncQueue {
         Self(Arc::default())
     }
 
+    /// Takes the partition that has waited longest, as a thread would.
+    #[cfg(test)]
+    pub(crate) fn take(&self) -> Option<Arc<Partition>> {
+        self.0.lock().dirty.pop_front()
+    }
+
     /// Queues a partition; the caller sees to it that it is in the queue only once.
     pub(super) fn push(&self, partition: Arc<Partition>) {
         self.0.lock().dirty.push_back(partition);

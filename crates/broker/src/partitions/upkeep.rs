@@ -37,7 +37,9 @@ impl Upkeep {
         let workers = vec![
             Worker::start("upkeep", TICK, move || rounds.tick(clock::mono()))?,
             Worker::start(COMPACTION, backoff, move || {
-                cleaned.all().iter().for_each(clean);
+                for partition in cleaned.all() {
+                    clean(&partition);
+                }
             })?,
         ];
         Ok(Self(Mutex::new(workers)))
@@ -109,6 +111,19 @@ impl Rounds {
     }
 }
 
+/// Does all of it once, for tests that are their own threads. Returns how many compactions ran.
+#[cfg(test)]
+pub(crate) fn upkeep_round(partitions: &Partitions) -> usize {
+    let (all, now) = (partitions.all(), clock::mono());
+    for partition in &all {
+        mend(partition);
+        retain(partition);
+        remove(partition, now);
+    }
+    partitions.remove_doomed();
+    all.iter().filter(|partition| clean(partition)).count()
+}
+
 fn mend(partition: &Arc<Partition>) {
     if partition.with_log(|log| *log.state() != State::Online) {
         partition.recover();
@@ -135,9 +150,12 @@ fn retain(partition: &Arc<Partition>) {
     }
 }
 
-fn clean(partition: &Arc<Partition>) {
+/// True if there was something to compact.
+fn clean(partition: &Arc<Partition>) -> bool {
     let (committed, now) = (partition.high_watermark(), clock::now());
-    let Some(job) = partition.with_log(|log| log.start_clean(now, committed)) else { return };
+    let Some(job) = partition.with_log(|log| log.start_clean(now, committed)) else {
+        return false;
+    };
     let cleaned = job.run();
     let report = partition.with_log(|log| log.finish_clean(cleaned));
     if let Some(error) = &report.error {
@@ -152,6 +170,7 @@ fn clean(partition: &Arc<Partition>) {
         clean_to = %report.clean_to,
         "compacted"
     );
+    true
 }
 
 fn remove(partition: &Arc<Partition>, now: Instant) {
