@@ -6,7 +6,7 @@
 
 use crate::broker::{Broker, Parts};
 use crate::clock;
-use crate::config::{Config, ConfigError, HostPort, ListenerSpec};
+use crate::config::{Config, ConfigError, HostPort, ListenerSpec, bad_listener};
 use crate::entropy;
 use crate::http;
 use crate::identity::{self, IdentityError};
@@ -258,7 +258,8 @@ async fn open_http(config: &Config) -> Result<Option<(TcpListener, SocketAddr)>,
     if config.http_listen.is_empty() {
         return Ok(None);
     }
-    let HostPort { host, port } = config.http_listen.parse().map_err(ConfigError::BadListener)?;
+    let HostPort { host, port } =
+        config.http_listen.parse().map_err(bad_listener("http.listen"))?;
     let failed = |error| StartError::Bind { host: host.clone(), port, error };
     let socket = bind(&host, port).await.map_err(failed)?;
     let address = socket.local_addr().map_err(failed)?;

@@ -52,9 +52,14 @@ pub enum ConfigError {
     /// Settings contradict each other.
     #[error("{0}")]
     Conflict(String),
-    /// A listener, or what one advertises, makes no sense.
-    #[error("{0}")]
-    BadListener(String),
+    /// An address to listen on, or one to advertise, makes no sense.
+    #[error("{setting}: {problem}")]
+    BadListener {
+        /// The setting it stands in.
+        setting: &'static str,
+        /// What is wrong with it and what would be right.
+        problem: String,
+    },
 }
 
 /// A host and a port, the host without brackets.
@@ -188,36 +193,46 @@ pub(super) fn listener_specs(
     advertised: &str,
 ) -> Result<Vec<ListenerSpec>, ConfigError> {
     let mut specs: Vec<ListenerSpec> = Vec::new();
-    for (name, bind) in named_addresses(listeners)? {
+    for (name, bind) in named_addresses(LISTENERS, listeners)? {
         if specs.iter().any(|spec| spec.name == name) {
-            return Err(bad_listener(format!("two listeners are named {name}")));
+            return Err(bad_listener(LISTENERS)(format!("two listeners are named {name}")));
         }
         specs.push(ListenerSpec { name, bind, advertise: None });
     }
     if specs.is_empty() {
-        return Err(bad_listener("listeners is empty: nobody could connect".into()));
+        return Err(bad_listener(LISTENERS)("empty: nobody could connect".into()));
     }
-    for (name, address) in named_addresses(advertised)? {
+    for (name, address) in named_addresses(ADVERTISED, advertised)? {
         let spec = specs.iter_mut().find(|spec| spec.name == name).ok_or_else(|| {
-            bad_listener(format!("advertised.listeners names {name}, which is no listener"))
+            bad_listener(ADVERTISED)(format!("{name} is no listener; it must be one of listeners"))
         })?;
         spec.advertise = Some(address);
     }
     Ok(specs)
 }
 
-fn named_addresses(list: &str) -> Result<Vec<(String, HostPort)>, ConfigError> {
+fn named_addresses(
+    setting: &'static str,
+    list: &str,
+) -> Result<Vec<(String, HostPort)>, ConfigError> {
     let entries = list.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     entries
         .map(|entry| {
             let (name, address) = entry.split_once("://").unwrap_or((DEFAULT_LISTENER, entry));
-            Ok((name.to_ascii_uppercase(), address.parse().map_err(bad_listener)?))
+            let name = name.to_ascii_uppercase();
+            if SECURED.contains(&&*name) {
+                return Err(bad_listener(setting)(format!(
+                    "{name} promises encryption or authentication, and there is none yet: name \
+                     the listener PLAINTEXT, or otherwise, and guard it with the network"
+                )));
+            }
+            Ok((name, address.parse().map_err(bad_listener(setting))?))
         })
         .collect()
 }
 
-fn bad_listener(problem: String) -> ConfigError {
-    ConfigError::BadListener(problem)
+pub(crate) fn bad_listener(setting: &'static str) -> impl FnOnce(String) -> ConfigError {
+    move |problem| ConfigError::BadListener { setting, problem }
 }
 
 /// The setting of this name.
@@ -303,6 +318,11 @@ fn plain(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), Into::into)
 }
 
+const LISTENERS: &str = "listeners";
+const ADVERTISED: &str = "advertised.listeners";
+/// Names that are protocols to Kafka, where no `listener.security.protocol.map` says otherwise.
+/// To take one for a mere name would open in plain text what the operator meant to be secured.
+const SECURED: [&str; 3] = ["SSL", "SASL_PLAINTEXT", "SASL_SSL"];
 /// What a listener without a name is called, as in Kafka.
 const DEFAULT_LISTENER: &str = "PLAINTEXT";
 const ENV_PREFIX: &str = "OTTLA_";

@@ -12,6 +12,7 @@ mod tests;
 mod value;
 
 pub use groups::SETTINGS as GROUP_SETTINGS;
+pub(crate) use load::bad_listener;
 pub use load::{ConfigError, HostPort, ListenerSpec, Source};
 pub use table::Setting;
 pub use value::{Durability, Kind, RegisterAssignor};

@@ -78,3 +78,18 @@ fn senseless_listeners_are_refused() {
         assert!(config.listener_specs().is_err(), "{text}");
     }
 }
+
+/// What looks secured must not be open: Kafka takes these names for security protocols.
+#[test]
+fn names_that_promise_security_are_refused() {
+    for text in [
+        "listeners = 'SSL://0.0.0.0:9093'",
+        "listeners = 'PLAINTEXT://h:1,sasl_ssl://h:2'",
+        "advertised.listeners = 'SASL_PLAINTEXT://h:1'",
+    ] {
+        let config = with(text).expect("a string is a string");
+        let error = config.listener_specs().expect_err(text).to_string();
+        let (setting, _) = text.split_once(" =").expect("a line of TOML");
+        assert!(error.starts_with(setting) && error.contains("PLAINTEXT"), "{error}");
+    }
+}
