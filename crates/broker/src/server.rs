@@ -87,12 +87,12 @@ impl Server {
     /// The settings, the addresses or the data directory cannot be used.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let specs = config.listener_specs()?;
-        let lock = DirLock::acquire(Path::new(&config.log_dirs))?;
+        let lock = DirLock::acquire(&config.log_dirs)?;
         let mut stewards = JoinSet::new();
         let store = Embedded::open(lock).map_err(|error| unusable(&error))?;
         let (cluster, driver) = open_cluster(Arc::new(store), &config).await?;
         let image = cluster.image();
-        identity::check(Path::new(&config.log_dirs), image.cluster_id(), image.node())?;
+        identity::check(&config.log_dirs, image.cluster_id(), image.node())?;
         stewards.spawn(stewards::drive(driver));
         let mut sockets = Vec::new();
         for spec in specs {
@@ -140,7 +140,7 @@ impl Server {
 
     /// The directory that holds its data.
     pub fn data_dir(&self) -> &Path {
-        Path::new(&self.broker.config.log_dirs)
+        &self.broker.config.log_dirs
     }
 
     /// Where it serves metrics and health, if anywhere.

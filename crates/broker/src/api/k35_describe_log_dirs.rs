@@ -60,9 +60,9 @@ fn sizes(
     sizes
 }
 
-fn absolute(dir: &str) -> String {
-    let full = std::path::absolute(dir);
-    full.map_or_else(|_| dir.to_owned(), |full| full.to_string_lossy().into_owned())
+fn absolute(dir: &Path) -> String {
+    let full = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    full.to_string_lossy().into_owned()
 }
 
 /// The disk's size and what of it is free, in bytes; -1 where the system does not say.

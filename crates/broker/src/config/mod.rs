@@ -17,6 +17,7 @@ pub use load::{ConfigError, HostPort, ListenerSpec, Source};
 pub use table::Setting;
 pub use value::{Durability, Kind, RegisterAssignor};
 
+use std::path::PathBuf;
 use std::time::Duration;
 use table::settings;
 use value::Value;
@@ -34,8 +35,9 @@ settings! {
     /// listeners that need it. A listener not named here advertises the address it is bound to.
     kafka advertised_listeners "advertised.listeners": String = String::new(), ();
 
-    /// The directory that holds all data. One broker at a time may use it.
-    kafka log_dirs "log.dirs": String = "./ottla-data".into(), ();
+    /// The directory that holds all data. One broker at a time may use it. Kafka takes several;
+    /// here there is one, and its name holds no comma.
+    kafka log_dirs "log.dirs": PathBuf = "./ottla-data".into(), ();
 
     /// Where to serve `/metrics`, `/healthz` and `/readyz`. Empty for nowhere.
     ours http_listen "http.listen": String = "127.0.0.1:9644".into(), ();

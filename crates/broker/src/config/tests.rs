@@ -50,6 +50,14 @@ fn a_value_out_of_bounds_is_refused_with_the_bounds() {
     assert!(error.to_string().contains("1 to 1000000"), "{error}");
 }
 
+/// Kafka's list of directories would otherwise be one directory with a strange name.
+#[test]
+fn several_data_directories_are_refused() {
+    let error = with("log.dirs = ['/a', '/b']").expect_err("one directory");
+    assert!(error.to_string().contains("one directory"), "{error}");
+    assert!(with("log.dirs = ''").is_err());
+}
+
 #[test]
 fn listeners_carry_names_and_their_own_advertised_addresses() {
     let config = with(

@@ -3,6 +3,7 @@
 use ottla_group::assign::Assignor;
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A type of setting.
@@ -80,6 +81,29 @@ impl Value for String {
 
     fn explain((): &()) -> String {
         String::new()
+    }
+}
+
+/// One directory. To Kafka's operators a comma separates several, and a directory that has one in
+/// its name is nothing they can have meant.
+impl Value for PathBuf {
+    type Bounds = ();
+    const KIND: Kind = Kind::String;
+
+    fn parse(text: &str, (): &()) -> Result<Self, String> {
+        match text {
+            "" => Err("must name a directory".into()),
+            text if text.contains(',') => Err("must be one directory; more are not used".into()),
+            text => Ok(text.into()),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.display().to_string()
+    }
+
+    fn explain((): &()) -> String {
+        "one directory".into()
     }
 }
 
