@@ -61,8 +61,12 @@ pub enum StartError {
     #[error("cannot join the cluster: {0}")]
     Join(#[from] JoinError),
     /// A listener's address cannot be bound.
-    #[error("cannot listen on {host}:{port}: {error}")]
+    #[error(
+        "cannot listen on {host}:{port} ({setting}): {error}; free the address or name another"
+    )]
     Bind {
+        /// The setting that asks for it.
+        setting: &'static str,
         /// The host as configured.
         host: String,
         /// The port as configured.
@@ -236,7 +240,7 @@ fn record(listeners: &[Arc<Listener>]) -> BrokerRecord {
 
 async fn open(spec: ListenerSpec) -> Result<(TcpListener, Arc<Listener>), StartError> {
     let HostPort { host, port } = spec.bind;
-    let failed = |error| StartError::Bind { host: host.clone(), port, error };
+    let failed = |error| StartError::Bind { setting: "listeners", host: host.clone(), port, error };
     let socket = bind(&host, port).await.map_err(failed)?;
     let bound = socket.local_addr().map_err(failed)?;
     let (advertised_host, advertised_port) = match spec.advertise {
@@ -260,7 +264,8 @@ async fn open_http(config: &Config) -> Result<Option<(TcpListener, SocketAddr)>,
     }
     let HostPort { host, port } =
         config.http_listen.parse().map_err(bad_listener("http.listen"))?;
-    let failed = |error| StartError::Bind { host: host.clone(), port, error };
+    let failed =
+        |error| StartError::Bind { setting: "http.listen", host: host.clone(), port, error };
     let socket = bind(&host, port).await.map_err(failed)?;
     let address = socket.local_addr().map_err(failed)?;
     Ok(Some((socket, address)))
