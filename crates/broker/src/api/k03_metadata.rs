@@ -144,7 +144,7 @@ fn missing(broker: &Broker, wanted: &Wanted<'_>, allowed: bool) -> Vec<String> {
         _ => None,
     };
     let missing: Vec<_> = asked.iter().filter_map(creatable).take(CREATED_MAX).collect();
-    let enabled = || image.broker_setting("auto.create.topics.enable").as_deref() == Some("true");
+    let enabled = || image.broker_flag("auto.create.topics.enable");
     if missing.is_empty() || !allowed || !enabled() { Vec::new() } else { missing }
 }
 

@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub(super) fn handle(cx: &mut Context<'_>, request: DeleteTopicsRequest<'_>) -> Answer {
     let image = cx.broker.cluster.image();
     let (mut lines, wanted) = sorted_out(&image, &request);
-    if image.broker_setting("delete.topic.enable").as_deref() == Some("false") {
+    if !image.broker_flag("delete.topic.enable") {
         return cx.reply(&disabled(cx, &request));
     }
     let (broker, to) = (Arc::clone(cx.broker), cx.to);

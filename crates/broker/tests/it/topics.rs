@@ -126,6 +126,10 @@ fn auto_creation_can_be_switched_off() {
     let broker = TestBroker::with(&[("auto.create.topics.enable", "false")]);
     let asked = metadata(&mut broker.connect(), 9, &ask_for(&["t"], true));
     assert_eq!(asked[0].1, ErrorCode::UnknownTopicOrPartition.number());
+    // Kafka reads such values in any case.
+    let broker = TestBroker::with(&[("auto.create.topics.enable", "TRUE")]);
+    let asked = metadata(&mut broker.connect(), 9, &ask_for(&["t"], true));
+    assert_eq!(asked[0].1, 0);
 }
 
 /// KIP-516: from v12 on a topic may be asked for by its id.
@@ -206,7 +210,8 @@ fn left_of(broker: &TestBroker, start: &'static str) -> impl Iterator<Item = Str
 
 #[test]
 fn deletion_can_be_switched_off() {
-    let broker = TestBroker::with(&[("delete.topic.enable", "false")]);
+    // Kafka reads such values in any case.
+    let broker = TestBroker::with(&[("delete.topic.enable", "False")]);
     let mut client = broker.connect();
     create(&mut client, "t", 1, &[]);
     let named = DeleteTopicState { name: Some("t"), topic_id: Uuid::ZERO };

@@ -6,6 +6,7 @@
 
 mod fold;
 
+use crate::config::setting::Value;
 use crate::config::{Layers, Overrides, Registry, TopicSettings};
 use crate::names;
 use crate::record::{BrokerRecord, ConfigResource, DeletedRecord, LeaderRecord, TopicRecord};
@@ -205,15 +206,21 @@ impl Image {
         &self.layers
     }
 
-    /// A broker setting's value as it counts here; `None` where it has none or there is none.
-    pub fn broker_setting(&self, name: &str) -> Option<String> {
-        self.registry.broker(name).and_then(|setting| self.layers.broker_value(setting))
+    /// Whether a broker setting that is true or false is true here.
+    pub fn broker_flag(&self, name: &str) -> bool {
+        self.broker_value(name) == Some(Value::Boolean(true))
     }
 
     /// Likewise, for a setting that is a number with a default.
     pub(crate) fn broker_number(&self, name: &str) -> i64 {
-        let value = self.broker_setting(name);
-        value.and_then(|value| value.trim().parse().ok()).unwrap_or_default()
+        if let Some(Value::Number(number)) = self.broker_value(name) { number } else { 0 }
+    }
+
+    /// A broker setting's value as it counts here; `None` where it has none or there is none.
+    /// Understood, not compared as text: `TRUE` is as true as `true`.
+    fn broker_value(&self, name: &str) -> Option<Value> {
+        let setting = self.registry.broker(name)?;
+        self.layers.broker_value(setting).and_then(|text| setting.parse(&text).ok())
     }
 
     /// Finalized features and their levels.
