@@ -216,6 +216,7 @@ pub(crate) async fn take_office(
     let session = tenure.session();
     let tenure = Arc::new(Mutex::new(tenure));
     stewards::claim(&broker, &tenure).await;
+    broker.shards.told(seen.revision());
     stewards.spawn(stewards::follow(Arc::clone(&broker), Arc::clone(&tenure), seen));
     stewards.spawn(stewards::keep_session(Arc::clone(&broker), tenure));
     let shards = Arc::clone(&broker.shards);

@@ -60,10 +60,13 @@ pub(crate) async fn follow(broker: Arc<Broker>, tenure: Arc<Mutex<Tenure>>, seen
             }
         };
         if broker.lifeline.is_draining() {
+            // Whoever waits for it is not to wait for shards that are gone.
+            broker.shards.told(image.revision());
             return;
         }
         broker.shards.topics_changed(image.view());
         broker.shards.settings_changed(groups::view(&image));
+        broker.shards.told(image.revision());
         settled &= claim(&broker, &tenure).await;
     }
 }

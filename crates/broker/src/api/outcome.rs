@@ -69,11 +69,15 @@ pub(super) fn of_each<T>(
     }
 }
 
-/// Waits until this broker's logs are as its newest image wants them, so that what was changed can
-/// be used at once. Not for ever: the change is durable, and a disk that is stuck must not hold
+/// Waits until this broker's logs are as its newest image wants them and its shards know it, so
+/// that what was changed can be used at once, also by a group that subscribes to it. Not for ever: the change is durable, and a disk that is stuck must not hold
 /// the connection's other answers.
 pub(super) async fn settled(broker: &Broker) {
-    let applied = broker.partitions.applied(broker.cluster.image().revision());
+    let revision = broker.cluster.image().revision();
+    let applied = async {
+        broker.partitions.applied(revision).await;
+        broker.shards.know(revision).await;
+    };
     let _ = tokio::time::timeout(SETTLING_MAX, applied).await;
 }
 

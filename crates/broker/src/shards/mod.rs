@@ -24,12 +24,13 @@ use closings::{Closing, Closings};
 use ottla_cluster::lease::Grant;
 use ottla_cluster::names::OFFSETS_TOPIC;
 use ottla_cluster::placement::group_partition;
+use ottla_cluster::store::Revision;
 use ottla_group::coordinator as group;
 use ottla_model::{ConnectionId, Instant, PartitionId, TopicsView};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use timers::Timers;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
 /// All shards of this broker.
 pub(crate) struct Shards {
@@ -39,6 +40,8 @@ pub(crate) struct Shards {
     installed: Arc<Notify>,
     /// Settings of single groups.
     group_settings: ArcSwap<group::SettingsView>,
+    /// The newest image whose topics and settings every shard has.
+    told: watch::Sender<Revision>,
     closings: Closings,
     asked_to_close: Mutex<Option<mpsc::UnboundedReceiver<Closing>>>,
 }
@@ -53,6 +56,7 @@ impl Shards {
             timers: Arc::default(),
             installed: Arc::default(),
             group_settings: ArcSwap::default(),
+            told: watch::Sender::new(Revision::NONE),
             closings,
             asked_to_close: Mutex::new(Some(asked_to_close)),
         }
@@ -107,6 +111,17 @@ impl Shards {
             self.group_settings.store(Arc::clone(&settings));
             self.each(|cell| cell.settings_changed(Arc::clone(&settings)));
         }
+    }
+
+    /// The shards have the topics and settings of this image.
+    pub(crate) fn told(&self, revision: Revision) {
+        self.told.send_replace(revision);
+    }
+
+    /// Waits until the shards have the topics and settings of the image of this revision.
+    pub(crate) async fn know(&self, revision: Revision) {
+        // The sender lives as long as this does.
+        let _ = self.told.subscribe().wait_for(|told| *told >= revision).await;
     }
 
     /// The broker is shutting down: every parked request is answered, every later one refused.
