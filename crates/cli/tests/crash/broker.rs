@@ -15,13 +15,18 @@ pub(crate) struct Broker {
 impl Broker {
     /// Starts a broker on a free port with its data in `folder`.
     pub(crate) fn start(folder: &Path) -> Self {
+        Self::logging_to(folder, Stdio::inherit())
+    }
+
+    /// The same, with its log somewhere else than in the test's.
+    pub(crate) fn logging_to(folder: &Path, log: Stdio) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_ottla"))
             .args(["serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data"])
             .arg(folder)
             // `OTTLA_*` variables are settings to the broker, and this test has its own.
             .env_clear()
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(log)
             .spawn()
             .expect("the broker starts");
         let out = process.stdout.take().expect("its output is piped");
