@@ -143,6 +143,8 @@ fn handle(cx: &mut Context<'_>, reader: &mut Reader<'_>) -> Result<Answer, Cut> 
         UpdateFeatures => k57_update_features::handle,
         DescribeCluster => k60_describe_cluster::handle,
         DescribeProducers => k61_describe_producers::handle,
+        ConsumerGroupHeartbeat => k68_consumer_group_heartbeat::handle,
+        ConsumerGroupDescribe => k69_consumer_group_describe::handle,
         ListConfigResources => k74_list_config_resources::handle,
         DescribeTopicPartitions => k75_describe_topic_partitions::handle,
         ConsumerMetadata => k32010_consumer_metadata::handle,

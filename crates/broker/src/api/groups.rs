@@ -5,6 +5,7 @@ use super::{Answer, Context, Held, ReplyTo};
 use crate::broker::Broker;
 use crate::entropy;
 use crate::shards::{Asked, Cell};
+use ottla_group::message::consumer::{self, Standing};
 use ottla_group::message::{Ask, Client, GroupError, Reply};
 use ottla_wire::ApiKey;
 use ottla_wire::convert::code;
@@ -29,17 +30,21 @@ pub(super) fn ask(cx: &mut Context<'_>, group: &str, body: Ask<'_>) -> Question 
     match cx.broker.shards.of(group) {
         Some(shard) => ask_shard(cx, shard, body),
         // Without an offsets topic nobody coordinates; whoever looks for the coordinator makes it.
-        None => {
-            let asked = Asked::Now(body.refused(GroupError::NotCoordinator));
-            Question { asked, shard: None }
-        }
+        None => refused(body.refused(GroupError::NotCoordinator)),
     }
+}
+
+/// A question that nobody needs to be asked.
+pub(super) fn refused(reply: Reply) -> Question {
+    Question { asked: Asked::Now(reply), shard: None }
 }
 
 /// Puts a question to a shard.
 pub(super) fn ask_shard(cx: &mut Context<'_>, shard: Arc<Cell>, body: Ask<'_>) -> Question {
     let fresh = match &body {
-        Ask::Join(_) | Ask::Register(_) => {
+        Ask::Join(_)
+        | Ask::Register(_)
+        | Ask::ConsumerHeartbeat(consumer::Heartbeat { standing: Standing::Joining, .. }) => {
             cx.session.shards.insert(shard.id().0);
             entropy::bits()
         }
@@ -121,6 +126,10 @@ macro_rules! expect_reply {
 }
 
 pub(super) use expect_reply;
+
+/// What everyone may do to a group until there is authorization: read, delete, describe, and
+/// describe and alter its settings, as bits (KIP-430).
+pub(super) const ALL_OPERATIONS: i32 = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11;
 
 fn count(broker: &Broker, key: ApiKey, reply: &Reply) {
     let error = match reply {

@@ -3,7 +3,7 @@
 //! What each version has is told where it is converted: [`ottla_wire::convert::describe`]. Every
 //! client may do everything, and is told so from version 3 on if it asks.
 
-use super::groups::{self, expect_reply};
+use super::groups::{self, ALL_OPERATIONS, expect_reply};
 use super::{Answer, Context};
 use ottla_group::message::Ask;
 use ottla_wire::convert::describe;
@@ -30,6 +30,3 @@ pub(super) fn handle(cx: &mut Context<'_>, request: DescribeGroupsRequest<'_>) -
         to.encode_into(&DescribeGroupsResponse { groups, ..Default::default() }, buffer)
     })
 }
-
-/// KIP-430: read, delete, describe, and describe and alter settings, as bits.
-const ALL_OPERATIONS: i32 = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11;

@@ -50,6 +50,8 @@ mod k55_describe_quorum;
 mod k57_update_features;
 mod k60_describe_cluster;
 mod k61_describe_producers;
+mod k68_consumer_group_heartbeat;
+mod k69_consumer_group_describe;
 mod k74_list_config_resources;
 mod k75_describe_topic_partitions;
 

@@ -82,6 +82,29 @@ pub fn group_error(number: i16) -> Result<Option<GroupError>, Foreign> {
     }))
 }
 
+/// What to do about a refusal that retrying does not mend, for the log of a client that gives up.
+pub(super) fn advice(error: GroupError) -> Option<&'static str> {
+    Some(match error {
+        GroupError::InvalidRequest => "The request contradicts itself or lacks what a join needs.",
+        GroupError::InvalidGroupId => "The group id is not usable: it must not be empty.",
+        GroupError::GroupMaxSizeReached => {
+            "The group is full: raise consumer.group.max.size or start fewer members."
+        }
+        GroupError::UnsupportedAssignor => {
+            "There is no server-side assignor of this name: there are uniform and range."
+        }
+        GroupError::InvalidRegularExpression => {
+            "The subscription's pattern is no valid RE2 regular expression."
+        }
+        GroupError::UnreleasedInstanceId => {
+            "Another member holds this group.instance.id and has not left."
+        }
+        GroupError::FencedInstanceId => "Another member has taken over this group.instance.id.",
+        GroupError::GroupIdNotFound => "The group speaks another protocol while it has members.",
+        _ => return None,
+    })
+}
+
 /// The result that a response's error field and, if there is no error, its other fields are.
 pub(super) fn result<T>(
     number: i16,

@@ -14,6 +14,8 @@
 //! broker's.
 
 pub mod commit;
+pub mod consumer_describe;
+pub mod consumer_heartbeat;
 pub mod consumer_metadata;
 pub mod delete_groups;
 pub mod delete_offsets;

@@ -3,6 +3,7 @@
 
 mod admin;
 mod classic;
+mod consumer;
 mod offsets;
 mod register;
 
