@@ -70,8 +70,8 @@ pub(super) fn of_each<T>(
 }
 
 /// Waits until this broker's logs are as its newest image wants them and its shards know it, so
-/// that what was changed can be used at once, also by a group that subscribes to it. Not for ever: the change is durable, and a disk that is stuck must not hold
-/// the connection's other answers.
+/// that what was changed can be used at once, also by a group that subscribes to it. Not for ever:
+/// the change is durable, and a disk that is stuck must not hold the connection's other answers.
 pub(super) async fn settled(broker: &Broker) {
     let revision = broker.cluster.image().revision();
     let applied = async {

@@ -12,21 +12,29 @@ macro_rules! with_common {
             /// Where the client runs, to be sent to a near replica. Empty for nowhere.
             client_rack: String = String::new(), "client.rack";
             /// How long a request may go unanswered before its connection is given up.
-            request_timeout: std::time::Duration = std::time::Duration::from_secs(30), "request.timeout.ms";
+            request_timeout: std::time::Duration = std::time::Duration::from_secs(30),
+                "request.timeout.ms";
             /// How long a call may take with all its retries, where it has no timeout of its own.
-            default_api_timeout: std::time::Duration = std::time::Duration::from_secs(60), "default.api.timeout.ms";
+            default_api_timeout: std::time::Duration = std::time::Duration::from_secs(60),
+                "default.api.timeout.ms";
             /// After so long what is known of the cluster is asked again.
-            metadata_max_age: std::time::Duration = std::time::Duration::from_secs(300), "metadata.max.age.ms";
+            metadata_max_age: std::time::Duration = std::time::Duration::from_secs(300),
+                "metadata.max.age.ms";
             /// The first pause before a retry; it doubles.
-            retry_backoff: std::time::Duration = std::time::Duration::from_millis(100), "retry.backoff.ms";
+            retry_backoff: std::time::Duration = std::time::Duration::from_millis(100),
+                "retry.backoff.ms";
             /// The longest pause before a retry.
-            retry_backoff_max: std::time::Duration = std::time::Duration::from_secs(1), "retry.backoff.max.ms";
+            retry_backoff_max: std::time::Duration = std::time::Duration::from_secs(1),
+                "retry.backoff.max.ms";
             /// The first pause before connecting again to a broker that could not be reached.
-            reconnect_backoff: std::time::Duration = std::time::Duration::from_millis(50), "reconnect.backoff.ms";
+            reconnect_backoff: std::time::Duration = std::time::Duration::from_millis(50),
+                "reconnect.backoff.ms";
             /// The longest pause before connecting again.
-            reconnect_backoff_max: std::time::Duration = std::time::Duration::from_secs(1), "reconnect.backoff.max.ms";
+            reconnect_backoff_max: std::time::Duration = std::time::Duration::from_secs(1),
+                "reconnect.backoff.max.ms";
             /// How long a connection may take to be set up.
-            socket_connection_setup_timeout: std::time::Duration = std::time::Duration::from_secs(10),
+            socket_connection_setup_timeout: std::time::Duration =
+                std::time::Duration::from_secs(10),
                 "socket.connection.setup.timeout.ms";
             /// A connection that carried nothing for so long is closed.
             connections_max_idle: std::time::Duration = std::time::Duration::from_secs(540),

@@ -12,6 +12,7 @@ use ottla_model::{Generation, PartitionId, TopicId};
 use super::{assert_same, through};
 use crate::Message;
 use crate::convert::{consumer_describe, consumer_heartbeat};
+use crate::generated::consumer_group_describe_response::TopicPartitions as Told;
 use crate::generated::consumer_group_heartbeat_request::TopicPartitions;
 use crate::generated::{
     ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, ConsumerGroupHeartbeatRequest,
@@ -205,9 +206,9 @@ fn a_group_is_described_with_what_members_own_and_should() {
         assert_eq!(group.assignor_name, "range");
         let [member, classic] = &group.members[..] else { panic!("two members") };
         assert_eq!((member.rack_id, member.subscribed_topic_regex), (Some("r"), Some("a.*")));
-        let of = |assignment: &[crate::generated::consumer_group_describe_response::TopicPartitions<'_>]| {
-            assignment.iter().map(|topic| (topic.topic_name.to_owned(), topic.partitions.clone()))
-                .collect::<Vec<_>>()
+        let of = |topics: &[Told<'_>]| {
+            let each = topics.iter();
+            each.map(|t| (t.topic_name.to_owned(), t.partitions.clone())).collect::<Vec<_>>()
         };
         assert_eq!(of(&member.assignment.topic_partitions), [("a".to_owned(), vec![0])]);
         assert_eq!(of(&member.target_assignment.topic_partitions), [("a".to_owned(), vec![0, 1])]);
