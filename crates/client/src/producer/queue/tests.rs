@@ -18,7 +18,7 @@ fn batch(number: u64, records: usize) -> Batch {
     let mut batch = Batch::new(number, partition, Compression::None, Instant::ZERO);
     for _ in 0..records {
         let record = ProducerRecord::to("t");
-        let _ = batch.append(&record, Timestamp(1), record.size()).unwrap();
+        drop(batch.append(&record, Timestamp(1), record.size()).unwrap());
     }
     batch
 }
