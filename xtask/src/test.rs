@@ -16,6 +16,8 @@ struct Size {
     lives: &'static str,
     /// Lives of a single log over such a disk.
     logs: &'static str,
+    /// MiB of log that a restart is timed with.
+    log_mb: &'static str,
     /// Records each client of the matrix produces with each codec.
     records: &'static str,
     /// Seconds each fuzz target runs; none where fuzzing is left out.
@@ -27,6 +29,7 @@ const SCALED: Size = Size {
     rounds: "10",
     lives: "200",
     logs: "400",
+    log_mb: "96",
     records: "2000",
     fuzz_seconds: None,
 };
@@ -35,6 +38,7 @@ const FULL: Size = Size {
     rounds: "200",
     lives: "5000",
     logs: "50000",
+    log_mb: "1024",
     records: "20000",
     fuzz_seconds: Some(600),
 };
@@ -46,10 +50,10 @@ pub fn run(arguments: &[String]) -> Outcome {
         [flag] if flag == "--full" => FULL,
         _ => return Err("usage: cargo xtask test [--full]".into()),
     };
-    let Size { seeds, rounds, lives, logs, records, .. } = size;
+    let Size { seeds, rounds, lives, logs, log_mb, records, .. } = size;
     println!(
         "sizes: {seeds} swarm seeds, {rounds} kills, {lives} brokers and {logs} logs over a bad \
-         disk, {records} records a codec and client"
+         disk, {log_mb} MiB to restart with, {records} records a codec and client"
     );
     ci::run(&[])?;
     cargo(&["test", "--workspace", "--quiet", "--exclude", "ottla-cli"])?;
@@ -58,6 +62,8 @@ pub fn run(arguments: &[String]) -> Outcome {
     scaled("OTTLA_SEEDS", logs, &["-p", "ottla-storage", "--lib", "simulation"])?;
     scaled("OTTLA_BROKER_SEEDS", lives, &["-p", "ottla-broker", "--lib", "simulation"])?;
     scaled("OTTLA_ROUNDS", rounds, &["--release", "-p", "ottla-cli"])?;
+    let restart = ["--release", "-p", "ottla-cli", "--test", "crash", "restart"];
+    scaled("OTTLA_LOG_MB", log_mb, &restart)?;
     matrix::run(&["--records".into(), records.into()])?;
     kafka::tools::run(&[])?;
     size.fuzz_seconds.map_or(Ok(()), fuzz)

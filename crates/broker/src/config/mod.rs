@@ -90,6 +90,11 @@ settings! {
     kafka log_cleaner_backoff "log.cleaner.backoff.ms": Duration = Duration::from_secs(15),
         1..=86_400_000;
 
+    /// How often logs that have grown note up to where they are safe; a restart checks what
+    /// follows. A log that grows fast notes it more often.
+    kafka log_flush_offset_checkpoint_interval "log.flush.offset.checkpoint.interval.ms":
+        Duration = Duration::from_mins(1), 1_000..=u64::from(u32::MAX);
+
     /// A producer that was silent for this long is forgotten, and its sequence with it.
     kafka producer_id_expiration "producer.id.expiration.ms": Duration =
         Duration::from_hours(24), 1..=u64::from(u32::MAX);

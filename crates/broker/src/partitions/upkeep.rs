@@ -8,7 +8,7 @@ use super::{Partition, Partitions};
 use crate::clock;
 use crate::config::Durability;
 use ottla_model::Instant;
-use ottla_storage::State;
+use ottla_storage::{Log, State};
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -80,23 +80,29 @@ struct Rounds {
     partitions: Arc<Partitions>,
     retained: Instant,
     flushed: Instant,
+    checkpointed: Instant,
 }
 
 impl Rounds {
     fn new(partitions: Arc<Partitions>, now: Instant) -> Self {
-        Self { partitions, retained: now, flushed: now }
+        Self { partitions, retained: now, flushed: now, checkpointed: now }
     }
 
     fn tick(&mut self, now: Instant) {
         let due = now.since(self.retained) >= self.partitions.config.log_retention_check_interval;
         let flush = self.partitions.config.durability == Durability::PageCache
             && now.since(self.flushed) >= FLUSH;
+        let interval = self.partitions.config.log_flush_offset_checkpoint_interval;
+        let checkpoint = now.since(self.checkpointed) >= interval;
         for partition in self.partitions.all() {
             mend(&partition);
             if due {
                 retain(&partition);
             }
             if flush {
+                partition.mark_dirty();
+            }
+            if checkpoint && partition.with_log(Log::checkpoint_soon) {
                 partition.mark_dirty();
             }
             remove(&partition, now);
@@ -107,6 +113,9 @@ impl Rounds {
         }
         if flush {
             self.flushed = now;
+        }
+        if checkpoint {
+            self.checkpointed = now;
         }
     }
 }

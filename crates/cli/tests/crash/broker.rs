@@ -4,11 +4,13 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 /// A running broker.
 pub(crate) struct Broker {
     folder: PathBuf,
-    process: Child,
+    /// Its process.
+    pub(crate) process: Child,
     address: SocketAddr,
 }
 
@@ -46,10 +48,12 @@ impl Broker {
         self.address
     }
 
-    /// SIGKILL, then a new process on the same data.
-    pub(crate) fn kill_and_restart(&mut self) {
+    /// SIGKILL, then a new process on the same data. Returns when that began.
+    pub(crate) fn kill_and_restart(&mut self) -> Instant {
         self.kill();
+        let began = Instant::now();
         *self = Self::start(&self.folder.clone());
+        began
     }
 
     fn kill(&mut self) {

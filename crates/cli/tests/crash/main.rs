@@ -10,6 +10,7 @@ mod commits;
 mod link;
 mod member;
 mod produce;
+mod restart;
 mod world;
 
 use broker::Broker;

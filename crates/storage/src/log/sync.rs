@@ -80,7 +80,18 @@ struct Checkpointed {
 impl Log {
     /// Whether there is anything that a sync would make safe.
     pub fn needs_sync(&self) -> bool {
-        self.syncing.names || self.synced_offset() < self.end_offset()
+        let due = self.syncing.checkpoint_due;
+        due || self.syncing.names || self.synced_offset() < self.end_offset()
+    }
+
+    /// Has the next sync write a checkpoint, if a restart would have anything to look at: for logs
+    /// that grow too slowly to come to one by [`LogConfig::checkpoint_bytes`]. True if so.
+    ///
+    /// [`LogConfig::checkpoint_bytes`]: crate::LogConfig::checkpoint_bytes
+    pub fn checkpoint_soon(&mut self) -> bool {
+        let due = self.syncing.checkpointed < self.end_offset();
+        self.syncing.checkpoint_due |= due;
+        due
     }
 
     /// The sync of everything appended so far; none if there is nothing to sync, if one is under

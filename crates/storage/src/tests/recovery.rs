@@ -255,3 +255,17 @@ fn what_goes_into_a_folder_that_was_just_made_stays() {
         assert_eq!(rig.values(), ["safe-0"], "seed {seed}, killed after {changes} changes");
     }
 }
+
+/// A log that grows slowly is checkpointed all the same, so that a restart has nothing to look at.
+#[test]
+fn a_checkpoint_that_was_asked_for_spares_the_restart() {
+    let mut rig = Rig::new(LogConfig { checkpoint_bytes: 1 << 20, ..small() });
+    rig.put("a", 1);
+    rig.sync();
+    assert!(rig.log.checkpoint_soon());
+    rig.sync();
+    assert!(!rig.log.checkpoint_soon(), "there is nothing to add");
+    assert!(rig.log.start_sync().is_none());
+    assert_eq!(rig.kill().checked_bytes, 0);
+    assert_eq!(rig.values(), ["a-0"]);
+}

@@ -364,6 +364,7 @@ impl Life {
     }
 
     fn retain(&mut self) {
+        self.rig.log.checkpoint_soon();
         let committed = Offset(self.acked);
         let Ok(retained) = self.rig.log.retain(self.rig.now(), committed) else { return };
         self.counts.note("segments retained", retained.segments as u64);
