@@ -14,7 +14,6 @@ mod config;
 mod connection;
 mod error;
 mod producer;
-mod retry;
 mod security;
 
 pub use admin::{Admin, CommittedOffset, NewTopic};

@@ -3,8 +3,8 @@
 
 use super::State;
 use super::metadata::Snapshot;
-use crate::retry::Backoff;
 use crate::{Error, Result, clock};
+use ottla_group::member::Backoff;
 use ottla_wire::generated::MetadataResponse;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -28,7 +28,7 @@ pub(super) async fn run(state: Weak<State>) {
                     *snapshot = Arc::new(snapshot.with_error(error));
                 });
                 state.wake.notify_one();
-                tokio::time::sleep(backoff.next()).await;
+                tokio::time::sleep(backoff.pause()).await;
             }
         }
     }

@@ -16,8 +16,8 @@ pub(crate) use pool::Purpose;
 
 use crate::config::ClientConfig;
 use crate::connection::Connection;
-use crate::retry::Backoff;
 use crate::{Error, ErrorKind, Result, clock};
+use ottla_group::member::Backoff;
 use ottla_model::{Instant, NodeId, TopicName};
 use ottla_wire::generated::{FindCoordinatorRequest, FindCoordinatorResponse};
 use ottla_wire::{ApiKey, ErrorCode};
@@ -269,7 +269,7 @@ impl Retry {
         if !error.is_retriable() {
             return Err(error);
         }
-        let pause = self.backoff.next();
+        let pause = self.backoff.pause();
         if clock::now() + pause >= self.deadline {
             return Err(error);
         }

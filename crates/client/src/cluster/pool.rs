@@ -5,8 +5,8 @@
 
 use crate::config::ClientConfig;
 use crate::connection::Connection;
-use crate::retry::Backoff;
 use crate::{Result, clock};
+use ottla_group::member::Backoff;
 use ottla_model::Instant;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -59,7 +59,7 @@ impl Pool {
                 Ok(connection)
             }
             Err(error) => {
-                state.retry_at = clock::now() + state.backoff.next();
+                state.retry_at = clock::now() + state.backoff.pause();
                 tracing::debug!(%error);
                 Err(error)
             }

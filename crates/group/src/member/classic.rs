@@ -185,7 +185,7 @@ impl Member {
                 self.join_at = now;
             }
             verdict => {
-                self.join_at = now + self.backoff.next(&self.config);
+                self.join_at = now + self.backoff.pause();
                 self.carry_out(verdict, refused.error, now);
             }
         }
@@ -218,7 +218,7 @@ impl Member {
                 self.on_assignment(round, &synced.assignment, now);
             }
             Err(error) => {
-                *send_at = now + self.backoff.next(&self.config);
+                *send_at = now + self.backoff.pause();
                 if error == GroupError::RebalanceInProgress {
                     probe::hit(Mark::MemberRebalanceInSync);
                 }
@@ -231,7 +231,7 @@ impl Member {
         let Ok(Assignment { partitions, .. }) = Assignment::decode(bytes) else {
             // The leader is at fault, and the next one may be a better one.
             self.rejoin("the assignment cannot be read", now);
-            self.join_at = now + self.backoff.next(&self.config);
+            self.join_at = now + self.backoff.pause();
             return;
         };
         self.backoff.reset();
@@ -302,7 +302,7 @@ impl Member {
             Err(error) => {
                 let verdict = verdict::on(Kind::Heartbeat, error);
                 if verdict == Verdict::RetrySame {
-                    self.heartbeat_at = now + self.backoff.next(&self.config);
+                    self.heartbeat_at = now + self.backoff.pause();
                 }
                 self.carry_out(verdict, error, now);
             }

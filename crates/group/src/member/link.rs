@@ -1,11 +1,9 @@
-//! The way to the coordinator: finding it, pausing between tries, and requests under way.
+//! The way to the coordinator: finding it, and requests under way.
 //!
 //! Knows nothing of what the requests mean.
 
-use super::config::Config;
 use super::verdict::Kind;
 use alloc::vec::Vec;
-use core::time::Duration;
 use ottla_model::{Generation, Instant, NodeId};
 
 /// Names one request of one member; the shell hands it back with the answer.
@@ -107,42 +105,5 @@ impl Calls {
         let parks = |kind| matches!(kind, Kind::Join | Kind::Sync);
         let is_parked = self.open.iter().any(|call| parks(call.kind));
         if is_parked && !parks(kind) { Lane::Side } else { Lane::Main }
-    }
-}
-
-/// Pauses between retries: doubling, bounded, and jittered so that a thousand members that lost
-/// one coordinator do not come back in one millisecond.
-#[derive(Debug)]
-pub(super) struct Backoff {
-    attempts: u32,
-    random: u64,
-}
-
-impl Backoff {
-    pub(super) fn new(seed: u64) -> Self {
-        Self { attempts: 0, random: seed }
-    }
-
-    /// Something worked.
-    pub(super) fn reset(&mut self) {
-        self.attempts = 0;
-    }
-
-    /// The next pause, between 0.8 and 1.2 of its nominal length (KIP-580).
-    pub(super) fn next(&mut self, config: &Config) -> Duration {
-        const ATTEMPTS_MAX: u32 = 20;
-        let nominal = config.retry_backoff_min.saturating_mul(1 << self.attempts);
-        self.attempts = (self.attempts + 1).min(ATTEMPTS_MAX);
-        let share = 800 + (self.draw() % 401) as u32;
-        nominal.min(config.retry_backoff_max).saturating_mul(share) / 1000
-    }
-
-    /// SplitMix64: a shuffle, not a secret.
-    fn draw(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.random;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
     }
 }

@@ -8,6 +8,7 @@
 //! offsets and requests under way are shared by all. This module never fetches a record and knows
 //! neither wire versions nor addresses.
 
+mod backoff;
 mod classic;
 mod config;
 mod leader;
@@ -21,6 +22,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
+pub use backoff::Backoff;
 pub use config::{Config, Protocol};
 pub use link::{CallId, Lane};
 pub use offsets::{CommitFailed, OffsetsId};
@@ -32,7 +34,7 @@ use crate::message::{GroupError, Reply};
 use crate::probe::{self, Fault, Mark};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use link::{Backoff, Call, Calls, Link};
+use link::{Call, Calls, Link};
 use offsets::Offsets;
 use ottla_model::{Generation, Instant, MemberId, NodeId, TopicName, TopicsView};
 use state::{Phase, Then};
@@ -119,11 +121,12 @@ impl Watch {
 impl Member {
     /// A member that subscribes to nothing yet. `seed` jitters its pauses.
     pub fn new(config: Config, seed: u64) -> Self {
+        let (min, max) = (config.retry_backoff_min, config.retry_backoff_max);
         Self {
             topics: Vec::new(),
             watch: Watch::default(),
             link: Link::Unknown { retry_at: Instant::ZERO },
-            backoff: Backoff::new(seed),
+            backoff: Backoff::new(min, max, seed),
             calls: Calls::default(),
             phase: Phase::Idle,
             id: MemberId::from(""),
@@ -138,7 +141,7 @@ impl Member {
             join_at: Instant::ZERO,
             nudge_at: None,
             reason: "subscribed",
-            offsets: Offsets::new(seed),
+            offsets: Offsets::new(Backoff::new(min, max, !seed)),
             outputs: VecDeque::new(),
             config,
         }
@@ -210,7 +213,7 @@ impl Member {
         }
         self.link = match node {
             Some(node) => Link::Known(node),
-            None => Link::Unknown { retry_at: now + self.backoff.next(&self.config) },
+            None => Link::Unknown { retry_at: now + self.backoff.pause() },
         };
         self.advance(now);
     }
@@ -253,7 +256,7 @@ impl Member {
             self.give_up_coordinator(now);
         }
         if matches!(self.link, Link::Finding { deadline, .. } if deadline <= now) {
-            self.link = Link::Unknown { retry_at: now + self.backoff.next(&self.config) };
+            self.link = Link::Unknown { retry_at: now + self.backoff.pause() };
         }
         self.advance(now);
     }
@@ -367,7 +370,7 @@ impl Member {
     fn give_up_coordinator(&mut self, now: Instant) {
         self.drop_connections(now);
         if let Link::Known(_) = self.link {
-            self.link = Link::Unknown { retry_at: now + self.backoff.next(&self.config) };
+            self.link = Link::Unknown { retry_at: now + self.backoff.pause() };
         }
     }
 

@@ -4,7 +4,8 @@
 //! outlives the ownership it was made under: once another member may own the partition, an old
 //! offset must not be written over a newer one.
 
-use super::link::{Backoff, Call};
+use super::backoff::Backoff;
+use super::link::Call;
 use super::request::{Request, TopicOffsets};
 use super::state::Phase;
 use super::verdict::{self, Kind, Verdict};
@@ -62,13 +63,13 @@ struct Commit {
 }
 
 impl Offsets {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(backoff: Backoff) -> Self {
         Self {
             last: 0,
             commits: VecDeque::new(),
             fetches: VecDeque::new(),
             retry_at: Instant::ZERO,
-            backoff: Backoff::new(!seed),
+            backoff,
         }
     }
 
@@ -256,7 +257,7 @@ impl Member {
     }
 
     fn pause_offsets(&mut self, now: Instant) {
-        self.offsets.retry_at = now + self.offsets.backoff.next(&self.config);
+        self.offsets.retry_at = now + self.offsets.backoff.pause();
     }
 
     fn park_commits(&mut self) {

@@ -1,13 +1,14 @@
 //! The one retry policy: how long to pause before the next try.
 //!
-//! Doubling, bounded, and jittered, so that a thousand clients that lost one broker do not come
-//! back in one millisecond (KIP-580). What may be retried at all, [`Error`](crate::Error) says.
+//! Doubling, bounded, and jittered, so that a thousand members that lost one broker do not come
+//! back in one millisecond (KIP-580). Whoever drives a member uses it for its other connections
+//! too. It does not know what may be retried at all.
 
-use std::time::Duration;
+use core::time::Duration;
 
 /// The pauses of one sequence of tries.
 #[derive(Clone, Debug)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     min: Duration,
     max: Duration,
     attempts: u32,
@@ -15,18 +16,18 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Pauses from `min` to `max`.
-    pub(crate) fn new(min: Duration, max: Duration, seed: u64) -> Self {
+    /// Pauses from `min` to `max`; `seed` tells one's jitter from another's.
+    pub fn new(min: Duration, max: Duration, seed: u64) -> Self {
         Self { min, max, attempts: 0, random: seed }
     }
 
     /// Something worked: the next pause is the shortest again.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.attempts = 0;
     }
 
     /// The next pause, between 0.8 and 1.2 of its nominal length.
-    pub(crate) fn next(&mut self) -> Duration {
+    pub fn pause(&mut self) -> Duration {
         let nominal = self.min.saturating_mul(1 << self.attempts).min(self.max);
         self.attempts = (self.attempts + 1).min(ATTEMPTS_MAX);
         let share = 800 + (self.draw() % 401) as u32;
@@ -56,18 +57,18 @@ mod tests {
         let (min, max) = (Duration::from_millis(100), Duration::from_secs(1));
         let mut backoff = Backoff::new(min, max, 7);
         for nominal in [100, 200, 400, 800, 1000, 1000] {
-            let pause = backoff.next().as_millis();
+            let pause = backoff.pause().as_millis();
             assert!((nominal * 8 / 10..=nominal * 12 / 10).contains(&pause), "{pause}");
         }
         backoff.reset();
-        assert!(backoff.next() <= Duration::from_millis(120));
+        assert!(backoff.pause() <= Duration::from_millis(120));
     }
 
     #[test]
     fn two_clients_pause_differently() {
         let pauses = |seed| {
             let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(9), seed);
-            [backoff.next(), backoff.next(), backoff.next()]
+            [backoff.pause(), backoff.pause(), backoff.pause()]
         };
         assert_ne!(pauses(1), pauses(2));
     }
