@@ -25,19 +25,14 @@ impl Shards {
     /// Carries out what shards ask to close, until the broker stops.
     pub(crate) async fn break_lines(self: Arc<Self>, lines: Arc<Lines>) {
         let Some(mut closings) = self.take_closings() else { return };
-        while let Some(closing) = closings.recv().await {
-            if closing.after.is_none() {
+        while let Some(mut closing) = closings.recv().await {
+            let Some(safe) = closing.after.take() else {
                 self.close(&closing, &lines);
                 continue;
-            }
+            };
             let (shards, lines) = (Arc::clone(&self), Arc::clone(&lines));
             tokio::spawn(async move {
-                let mut closing = closing;
-                let is_safe = match closing.after.take() {
-                    Some(passes) => passes.await.is_ok(),
-                    None => true,
-                };
-                if is_safe {
+                if safe.await.is_ok() {
                     shards.close(&closing, &lines);
                 }
             });
