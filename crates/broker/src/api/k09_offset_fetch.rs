@@ -9,9 +9,12 @@ use super::{Answer, Context};
 use ottla_group::message::Ask;
 use ottla_wire::convert::{fetch_offsets, known_topics};
 use ottla_wire::generated::OffsetFetchRequest;
+use std::collections::BTreeSet;
 
-/// Asks the shard of each group.
-pub(super) fn handle(cx: &mut Context<'_>, request: OffsetFetchRequest<'_>) -> Answer {
+/// Asks the shard of each group; once for a group that is to tell all it has.
+pub(super) fn handle(cx: &mut Context<'_>, mut request: OffsetFetchRequest<'_>) -> Answer {
+    let mut told_all = BTreeSet::new();
+    request.groups.retain(|group| group.topics.is_some() || told_all.insert(group.group_id));
     let image = cx.broker.cluster.image();
     let asks = fetch_offsets::asks(&request, cx.version(), known_topics(image.view()));
     let mut plans = Vec::with_capacity(asks.len());

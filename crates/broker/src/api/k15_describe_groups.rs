@@ -4,13 +4,15 @@
 //! client may do everything, and is told so from version 3 on if it asks.
 
 use super::groups::{self, ALL_OPERATIONS, expect_reply};
+use super::lookup::once;
 use super::{Answer, Context};
 use ottla_group::message::Ask;
 use ottla_wire::convert::describe;
 use ottla_wire::generated::{DescribeGroupsRequest, DescribeGroupsResponse};
 
-/// Asks the shard of each group.
-pub(super) fn handle(cx: &mut Context<'_>, request: DescribeGroupsRequest<'_>) -> Answer {
+/// Asks the shard of each group, once.
+pub(super) fn handle(cx: &mut Context<'_>, mut request: DescribeGroupsRequest<'_>) -> Answer {
+    once(&mut request.groups, |name| *name);
     let asks: Vec<_> = describe::asks(&request).collect();
     let asked = asks.into_iter().map(|ask| groups::ask(cx, ask.group, Ask::Describe(ask)));
     let asked = asked.collect();

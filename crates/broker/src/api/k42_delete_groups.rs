@@ -3,13 +3,15 @@
 //! - v2 is flexible, v3 has error messages, of which there are none.
 
 use super::groups::{self, expect_reply};
+use super::lookup::once;
 use super::{Answer, Context};
 use ottla_group::message::Ask;
 use ottla_wire::convert::delete_groups;
 use ottla_wire::generated::{DeleteGroupsRequest, DeleteGroupsResponse};
 
-/// Asks the shard of each group; answers when it is safe.
-pub(super) fn handle(cx: &mut Context<'_>, request: DeleteGroupsRequest<'_>) -> Answer {
+/// Asks the shard of each group, once; answers when it is safe.
+pub(super) fn handle(cx: &mut Context<'_>, mut request: DeleteGroupsRequest<'_>) -> Answer {
+    once(&mut request.groups_names, |name| *name);
     let asks: Vec<_> = delete_groups::asks(&request).collect();
     let asked = asks.into_iter().map(|ask| groups::ask(cx, ask.group, Ask::DeleteGroup(ask)));
     let asked = asked.collect();

@@ -10,9 +10,14 @@ use ottla_wire::generated::describe_producers_response::{
     PartitionResponse, ProducerState, TopicResponse,
 };
 use ottla_wire::generated::{DescribeProducersRequest, DescribeProducersResponse};
+use std::collections::BTreeSet;
 
-/// Asks each log.
-pub(super) fn handle(cx: &mut Context<'_>, request: DescribeProducersRequest<'_>) -> Answer {
+/// Asks each log, once.
+pub(super) fn handle(cx: &mut Context<'_>, mut request: DescribeProducersRequest<'_>) -> Answer {
+    let mut asked = BTreeSet::new();
+    for topic in &mut request.topics {
+        topic.partition_indexes.retain(|index| asked.insert((topic.name, *index)));
+    }
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in &request.topics {
         let parts = topic.partition_indexes.iter().map(|index| {

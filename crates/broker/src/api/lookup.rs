@@ -4,6 +4,7 @@ use crate::broker::Broker;
 use crate::partitions::{Hosted, HostedTopic, Partition};
 use ottla_model::{LeaderEpoch, PartitionId, TopicId};
 use ottla_wire::{ErrorCode, Uuid};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A topic as a request names it: by name up to some version, by id from there on (KIP-516).
@@ -20,6 +21,13 @@ impl<'a> TopicRef<'a> {
     pub(crate) fn new(by_id: bool, name: &'a str, id: Uuid) -> Self {
         if by_id { Self::Id(id.into()) } else { Self::Name(name) }
     }
+}
+
+/// Leaves the first of each in a list. A request that repeats a short name must not be worth an
+/// answer that repeats a long one: that grows beyond every bound a request has.
+pub(super) fn once<T, K: Ord>(list: &mut Vec<T>, key: impl Fn(&T) -> K) {
+    let mut seen = BTreeSet::new();
+    list.retain(|each| seen.insert(key(each)));
 }
 
 /// The topic, of which at least one partition is here.

@@ -216,7 +216,11 @@ fn groups_are_listed_described_and_deleted() {
     let response: ListGroupsResponse<'_> = answer.read();
     assert_eq!(response.groups.len(), 1);
     assert_eq!((response.groups[0].group_id, response.groups[0].group_state), ("g", "Empty"));
-    let request = DeleteGroupsRequest { groups_names: vec!["g", "nosuch"] };
+    let repeated = DescribeGroupsRequest { groups: vec!["g"; 1_000], ..Default::default() };
+    let answer = client.ask(5, &repeated);
+    let response: DescribeGroupsResponse<'_> = answer.read();
+    assert_eq!(response.groups.len(), 1, "an answer does not outgrow its question");
+    let request = DeleteGroupsRequest { groups_names: vec!["g", "nosuch", "g"] };
     let answer = client.ask(2, &request);
     let response: DeleteGroupsResponse<'_> = answer.read();
     let codes: Vec<_> = response.results.iter().map(|result| result.error_code).collect();
