@@ -4,13 +4,18 @@
 //! - v1 tells members of the classic protocol from the others (KIP-1099).
 
 use super::groups::{self, ALL_OPERATIONS, expect_reply};
+use super::lookup::once;
 use super::{Answer, Context};
 use ottla_group::message::Ask;
 use ottla_wire::convert::consumer_describe;
 use ottla_wire::generated::{ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse};
 
-/// Asks the shard of each group.
-pub(super) fn handle(cx: &mut Context<'_>, request: ConsumerGroupDescribeRequest<'_>) -> Answer {
+/// Asks the shard of each group, once.
+pub(super) fn handle(
+    cx: &mut Context<'_>,
+    mut request: ConsumerGroupDescribeRequest<'_>,
+) -> Answer {
+    once(&mut request.group_ids, |name| *name);
     let asks: Vec<_> = consumer_describe::asks(&request).collect();
     let asked = asks.into_iter().map(|ask| groups::ask(cx, ask.group, Ask::ConsumerDescribe(ask)));
     let asked = asked.collect();
