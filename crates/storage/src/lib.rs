@@ -45,6 +45,7 @@ mod metadata;
 mod offsets_file;
 mod producers;
 mod segment;
+mod synced_file;
 
 #[cfg(test)]
 mod tests;

@@ -44,8 +44,6 @@ impl Machine {
         let fs = SimFs::new(rng.next_u64());
         fs.create_dir(Path::new(DATA)).expect("the root is there");
         fs.sync_dir(Path::new("/")).expect("nothing fails yet");
-        // A failed sync, then a failure to note that, then a kill, then a power loss: we give up.
-        fs.spare("sync-failed");
         let mut config = Config::default();
         let mut set = |name: &str, value: u64| {
             config.set(name, &value.to_string(), Source::File).expect("a setting that fits");

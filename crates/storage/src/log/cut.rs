@@ -7,7 +7,6 @@ use ottla_model::{LeaderEpoch, Now, Offset};
 
 use super::open::{Cut, CutReason, Recovery, remove_segment};
 use super::reader::segment_at;
-use super::sync::sync_segment;
 use super::{Log, State};
 use crate::checkpoint::{self, Checkpoint};
 use crate::error::ChangeError;
@@ -15,6 +14,7 @@ use crate::fs;
 use crate::offsets_file::KeptOffsets;
 use crate::producers::Producers;
 use crate::segment::{Scanner, Segment, names};
+use crate::synced_file;
 
 impl Log {
     /// Brings a poisoned log back: cuts it to the last successfully synced offset, syncs that,
@@ -34,7 +34,6 @@ impl Log {
             let epoch = self.raise_epoch().map_err(ChangeError::io("write the leader epoch"))?;
             recovery.epoch_raised = Some(epoch);
             recovery.cuts = self.cut_to(self.synced_offset(), now)?;
-            let _ = self.fs.remove(&self.dir.join(names::SYNC_FAILED));
             self.state = State::Online;
         }
         (recovery.start, recovery.end) = (self.start_offset(), self.end_offset());
@@ -86,6 +85,10 @@ impl Log {
             place(&segments[at], offset).map_err(ChangeError::io("find the place to cut"))?;
         let producers = self.producers_at(&segments[..=at], end, position, now);
         let producers = producers.map_err(ChangeError::io("replay the producers"))?;
+        // Other batches will stand where the note calls those that go safe.
+        let safe = end.min(self.synced_offset());
+        synced_file::write(&*self.fs, &self.dir, safe)
+            .map_err(ChangeError::io("note how far the log is synced"))?;
         self.drop_checkpoint_past(end).map_err(ChangeError::io("remove the checkpoint"))?;
         if end < self.kept.log_start {
             // The batch that holds the start goes: what comes in its place is readable again.
@@ -160,7 +163,7 @@ impl Log {
             return Ok(());
         }
         for segment in self.shared.segments().iter() {
-            sync_segment(&*self.fs, &self.dir, segment)?;
+            segment.file.sync()?;
         }
         self.fs.sync_dir(&self.dir)?;
         self.fs.remove(&self.dir.join(checkpoint::FILE))?;
@@ -201,7 +204,7 @@ impl Log {
         }
         last.cut(position, self.config.index_interval_bytes)?;
         for segment in stay {
-            sync_segment(&*self.fs, &self.dir, segment)?;
+            segment.file.sync()?;
         }
         self.fs.sync_dir(&self.dir)?;
         self.syncing.cut(&stay[first..]);

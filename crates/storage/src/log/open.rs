@@ -17,7 +17,7 @@ pub use recovery::{Cut, CutReason, Recovery};
 use folder::{Files, check_topic, enter};
 
 use super::reader::Shared;
-use super::sync::{Syncing, sync_segment};
+use super::sync::Syncing;
 use super::{Log, State};
 use crate::checkpoint::{self, Checkpoint};
 use crate::clean;
@@ -28,6 +28,7 @@ use crate::fs::{self, Fs, Listed};
 use crate::offsets_file::{self, KeptOffsets};
 use crate::producers::Producers;
 use crate::segment::{Damage, Scanner, Seen, Segment, Tail, names};
+use crate::synced_file::{self, Note};
 
 impl Log {
     /// Opens the log in `dir`, creating what is missing, recovering what a crash left.
@@ -49,7 +50,6 @@ impl Log {
         let listed = enter(&*fs, dir).map_err(failed("list files"))?;
         check_topic(&*fs, dir, topic)?;
         let mut loading = Loading::new(fs, dir, config, now);
-        loading.rewrite = listed.iter().any(|file| file.name == names::SYNC_FAILED);
         loading.load(&listed).map_err(failed("load segments"))?;
         loading.settle().map_err(failed("make the recovered log durable"))?;
         loading.into_log().map_err(failed("write the first checkpoint"))
@@ -68,12 +68,12 @@ struct Loading {
     first_checked: usize,
     /// Whether anything differs from what the last checkpoint covers.
     changed: bool,
-    /// Whether a sync had failed before: see [`names::SYNC_FAILED`].
-    rewrite: bool,
+    /// How far the last process to have this log knew it to be on the disk,
+    synced: Note,
+    /// and the first batch past that: its segment's place in the list, its position in there.
+    unsafe_from: Option<(usize, u64)>,
     /// The recovery offset and segment of the checkpoint that was found.
     checkpointed: (Offset, Offset),
-    /// Where in the first of those segments the checkpoint ends.
-    checked_from: u64,
     next: Offset,
     /// Without a checkpoint of ours the log may be a compacted one of Kafka's, with gaps.
     gaps_allowed: bool,
@@ -100,9 +100,9 @@ impl Loading {
             segments: Vec::new(),
             first_checked: 0,
             changed: false,
-            rewrite: false,
+            synced: Note::Absent,
+            unsafe_from: None,
             checkpointed: (Offset(0), Offset(0)),
-            checked_from: 0,
             next: Offset(0),
             gaps_allowed: false,
             producers: Producers::default(),
@@ -120,6 +120,7 @@ impl Loading {
         let swept = clean::sweep(&*self.fs, &self.dir, listed)?;
         let listed = if swept { self.fs.list(&self.dir)? } else { listed.to_vec() };
         self.read_kept()?;
+        self.synced = synced_file::read(&*self.fs, &self.dir)?;
         let epochs_known = self.read_epochs()?;
         let files = Files(&listed);
         let checkpoint = self.read_checkpoint(&files)?;
@@ -211,7 +212,6 @@ impl Loading {
             self.segments.push(Arc::new(segment));
         }
         self.first_checked = at;
-        self.checked_from = checkpoint.position;
         self.checkpointed = (checkpoint.recovery, checkpoint.segment);
         let size = files.size(checkpoint.segment, names::LOG).unwrap_or(0);
         let segment = self.open_checkpointed(&checkpoint)?;
@@ -298,7 +298,7 @@ impl Loading {
             for segment in std::mem::take(&mut self.segments) {
                 remove_segment(&*self.fs, &self.dir, segment.base)?;
             }
-            (self.first_checked, self.checked_from) = (0, 0);
+            (self.first_checked, self.unsafe_from) = (0, None);
             self.changed = true;
             self.create_first(start)?;
         }
@@ -386,25 +386,28 @@ impl Loading {
     }
 
     fn sync_accepted(&mut self) -> io::Result<()> {
-        let accepted = &self.segments[self.first_checked..];
-        if self.rewrite {
-            let mut from = self.checked_from;
-            for segment in accepted {
+        if let Some((first, mut from)) = self.unsafe_from {
+            for segment in &self.segments[first..] {
                 segment.rewrite(std::mem::take(&mut from))?;
             }
         }
-        if self.changed || self.rewrite {
-            for segment in accepted {
-                sync_segment(&*self.fs, &self.dir, segment)?;
+        if self.changed {
+            for segment in &self.segments[self.first_checked..] {
+                segment.file.sync()?;
             }
             self.fs.sync_dir(&self.dir)?;
         }
-        if self.rewrite {
-            self.fs.remove(&self.dir.join(names::SYNC_FAILED))?;
-            let note = "a sync had failed: what followed it was written again";
-            self.recovery.notes.push(note.into());
-        }
+        self.note_synced();
         Ok(())
+    }
+
+    /// Without the note a failed sync would go unnoticed if the process were killed upon it: then
+    /// the log is readable, but [`Log::recover`] must write it before anything is appended.
+    fn note_synced(&mut self) {
+        if let Err(error) = synced_file::write(&*self.fs, &self.dir, self.next) {
+            let poison = Poison::new("note how far the log is synced", &error);
+            self.poison.get_or_insert(poison);
+        }
     }
 
     fn into_log(self) -> io::Result<(Log, Recovery)> {

@@ -4,7 +4,7 @@
 //! names, then the checkpoint that relies on both.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ottla_model::Offset;
@@ -14,7 +14,8 @@ use super::{Log, State};
 use crate::checkpoint::{self, Checkpoint};
 use crate::error::Poison;
 use crate::fs::{self, Fs};
-use crate::segment::{Segment, names};
+use crate::segment::Segment;
+use crate::synced_file;
 
 /// What is written but not synced.
 #[derive(Debug, Default)]
@@ -292,9 +293,14 @@ impl SyncJob {
 
     fn sync_data(&self) -> io::Result<()> {
         for segment in self.sealed.iter().chain([&self.active]) {
-            sync_segment(&*self.fs, &self.dir, segment)?;
+            segment.file.sync()?;
         }
-        if self.names { self.fs.sync_dir(&self.dir) } else { Ok(()) }
+        if self.names {
+            self.fs.sync_dir(&self.dir)?;
+        }
+        // If it cannot be noted a start writes again what is safe already: that harms nothing.
+        let _ = synced_file::write(&*self.fs, &self.dir, self.up_to);
+        Ok(())
     }
 
     fn write_checkpoint(&self, job: &CheckpointJob) -> Checkpointed {
@@ -319,14 +325,6 @@ impl Synced {
     pub fn checkpoint_error(&self) -> Option<&io::Error> {
         self.checkpoint.as_ref().and_then(|done| done.written.as_ref().err())
     }
-}
-
-/// Syncs a segment's batches, and leaves [`names::SYNC_FAILED`] behind if that fails.
-pub(super) fn sync_segment(fs: &dyn Fs, dir: &Path, segment: &Segment) -> io::Result<()> {
-    segment.file.sync().inspect_err(|_| {
-        // It need not survive a power loss, which also takes what it warns of.
-        let _ = fs.open(&dir.join(names::SYNC_FAILED), fs::OpenMode::Create);
-    })
 }
 
 /// Takes `done` off a list of what is left to do. What was deleted meanwhile is not on it.

@@ -184,7 +184,7 @@ impl Segment {
         self.times.take_back()
     }
 
-    /// Writes what lies from `position` on once more, unchanged. See [`names::SYNC_FAILED`].
+    /// Writes what lies from `position` on once more, unchanged. See [`crate::synced_file`].
     pub(crate) fn rewrite(&self, mut position: u64) -> io::Result<()> {
         let size = self.size();
         while position < size {

@@ -26,11 +26,6 @@ pub(crate) const SWAP: &str = ".swap";
 /// Behind the name of a small file that is being replaced: rubbish after a crash.
 pub(crate) const TMP: &str = ".tmp";
 
-/// There while a sync has failed and the log is not recovered. After such a failure the kernel may
-/// hold bytes that read well and count as written, but are not on the disk; if only the process
-/// dies, the next one must write them again before it can trust a sync.
-pub(crate) const SYNC_FAILED: &str = "sync-failed";
-
 /// The file of the segment (or snapshot) at `base`: 20 digits and the suffix.
 pub(crate) fn path(dir: &Path, base: Offset, suffix: &str) -> PathBuf {
     dir.join(format!("{:020}{suffix}", base.0))

@@ -86,6 +86,29 @@ fn a_failed_sync_poisons_until_recovered() {
     assert_eq!(rig.values(), before);
 }
 
+/// Issue 3: the process is killed upon a failed sync, before it can say so to anyone. What the
+/// next one finds in the kernel's memory it must not take for safe.
+#[test]
+fn a_kill_upon_a_failed_sync_leaves_nothing_unsafe() {
+    for seed in 0..50 {
+        let mut rig = Rig::on(SimFs::new(seed), small());
+        rig.put("safe", 3);
+        rig.sync();
+        for _ in 0..20 {
+            rig.put("unsafe", 3);
+        }
+        rig.fs.inject(fault(Op::Sync, ".log", ErrorKind::Other));
+        rig.fs.inject(fault(Op::Create, "", ErrorKind::Other));
+        rig.log.start_sync().unwrap().run().data_error().expect("the fault");
+        rig.fs.heal();
+        rig.kill();
+        let found = rig.all();
+        assert_eq!(found.len(), 63, "a kill alone loses nothing");
+        rig.crash();
+        assert_eq!(rig.all(), found, "seed {seed}");
+    }
+}
+
 #[test]
 fn a_recovery_that_fails_can_be_tried_again() {
     let epochs = "leader-epoch-checkpoint.tmp";

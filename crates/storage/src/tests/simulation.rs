@@ -147,8 +147,6 @@ impl Life {
         };
         let all_old = rng.chance(20);
         let rig = Rig::on(SimFs::new(rng.next_u64()), config);
-        // A failed sync, then a failure to note that, then a kill, then a power loss: we give up.
-        rig.fs.spare(crate::segment::names::SYNC_FAILED);
         let mut life = Self {
             rng,
             rig,

@@ -72,6 +72,9 @@ impl Loading {
         if !follows || !segment.spans(header.last_offset()) {
             return Err(Damage::Offsets { expected: self.next, found });
         }
+        if !self.synced.covers(header.next_offset()) {
+            self.unsafe_from.get_or_insert((self.segments.len(), seen.position));
+        }
         segment.note(header, seen.position, self.config.index_interval_bytes);
         if let Some(id) = header.producer_id() {
             self.producers.note(id, header, self.now.wall);
