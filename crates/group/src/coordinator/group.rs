@@ -32,6 +32,9 @@ pub(super) struct Group {
     /// Whether no generation began since it was restored from the log: the coordinator before may
     /// have told members of one that is not in it.
     pub(super) is_restored: bool,
+    /// Whether its leader may be another process than the one that assigned, so that it cannot
+    /// tell whether topics changed since.
+    pub(super) is_led_anew: bool,
     /// `consumer`, `connect`, ...; `None` until it has had a member.
     pub(super) protocol_type: Option<Arc<str>>,
     /// The assignor in force.
@@ -64,6 +67,7 @@ impl Group {
             barrier: Deadline::unarmed(),
             generation: Generation(0),
             is_restored: false,
+            is_led_anew: false,
             protocol_type: None,
             protocol: None,
             subscribed: None,

@@ -1,7 +1,7 @@
 //! The groups that subscribe to each topic (S28): whom a change of a topic concerns (S6).
 //!
 //! Groups whose coordinator assigns are here; a group whose members assign watches its topics
-//! itself. Knows no protocol.
+//! itself, unless its leader cannot tell what it was assigned by. Knows no protocol.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;

@@ -35,7 +35,8 @@ fn lifelines_are_counted(shard: &Shard) {
 /// S28: topic -> groups is the other side of each group's topics.
 fn watched_topics_are_subscribed(shard: &Shard) {
     let mut watched: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-    for group in shard.all_groups().filter(|group| group.kind == GroupKind::Register) {
+    let is_watched = |group: &&Group| group.kind == GroupKind::Register || group.is_led_anew;
+    for group in shard.all_groups().filter(is_watched) {
         for topic in group.subscribed.iter().flatten() {
             watched.entry(topic.clone()).or_default().insert(group.id.clone());
         }

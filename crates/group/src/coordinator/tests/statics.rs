@@ -183,6 +183,73 @@ fn kip_429_a_static_member_that_owed_partitions_rebalances() {
     }
 }
 
+/// A group of two, `a` leading, that are assigned the four partitions of `t`.
+fn assigned_pair() -> (World, Joined, Joined) {
+    let mut world = World::new();
+    world.topics([topic("t", 1)]);
+    let tokens = [world.join(&Joiner::fixed("g", "a")), world.join(&Joiner::fixed("g", "b"))];
+    world.pass(world.config.initial_rebalance_delay * 2);
+    let [leader, follower] = tokens.map(|token| world.joined(token));
+    assign_halves(&mut world, &leader, &follower);
+    (world, leader, follower)
+}
+
+fn assign_halves(world: &mut World, leader: &Joined, follower: &Joined) {
+    let half = |partitions: [i32; 2]| {
+        let partitions = partitions.map(|p| TopicPartition::new("t", p)).into_iter().collect();
+        Assignment { partitions, user_data: None }.encode(1)
+    };
+    let (lower, upper) = (half([0, 1]), half([2, 3]));
+    let parts = [(leader.member.as_str(), &lower[..]), (follower.member.as_str(), &upper[..])];
+    world.sync_as("g", leader, Some("a"), &parts);
+    world.sync_as("g", follower, Some("b"), &[]);
+    assert_eq!(world.state("g"), GroupState::Stable);
+}
+
+fn grown() -> Topic {
+    Topic { partitions: alloc::vec![Partition::default(); 5], ..topic("t", 1) }
+}
+
+/// S6, KIP-814: a leader that restarts is told not to assign, and believes that what it finds is
+/// what was assigned. Partitions that came while it was away would be nobody's.
+#[test]
+fn s6_a_leader_that_comes_back_to_a_grown_topic_rebalances() {
+    for (instance, expected) in [("a", GroupState::PreparingRebalance), ("b", GroupState::Stable)] {
+        let (mut world, ..) = assigned_pair();
+        world.topics([grown()]);
+        assert_eq!(world.state("g"), GroupState::Stable, "it is for the leader to see");
+        world.join(&Joiner::fixed("g", instance));
+        assert_eq!(world.state("g"), expected, "{instance}");
+    }
+}
+
+/// S6, KIP-814: what comes after it was told so may be before it looked; and one that cannot skip
+/// takes itself for a follower and never looks. The coordinator does, until they assign again.
+#[test]
+fn s6_the_coordinator_watches_for_a_leader_that_did_not_assign() {
+    for (knows_kip814, restarts_coordinator) in [(true, false), (false, false), (true, true)] {
+        let (mut world, _, follower) = assigned_pair();
+        if restarts_coordinator {
+            world.restart();
+        } else {
+            let back = world.join(&Joiner { knows_kip814, ..Joiner::fixed("g", "a") });
+            world.joined(back);
+        }
+        assert_eq!(world.state("g"), GroupState::Stable);
+        world.topics([topic("t", 1), topic("u", 2)]);
+        assert_eq!(world.state("g"), GroupState::Stable, "nobody wants that topic");
+        world.topics([grown()]);
+        assert_eq!(world.state("g"), GroupState::PreparingRebalance);
+        let again = world.join(&Joiner::fixed("g", "a"));
+        let follower = world.join(&Joiner::fixed("g", "b").with_id(&follower.member));
+        let (leader, follower) = (world.joined(again), world.joined(follower));
+        assign_halves(&mut world, &leader, &follower);
+        world.topics([topic("t", 1)]);
+        world.topics([grown()]);
+        assert_eq!(world.state("g"), GroupState::Stable, "the leader watches by itself");
+    }
+}
+
 /// An administrator removes a static member by its instance alone.
 #[test]
 fn kip_345_leave_by_instance() {

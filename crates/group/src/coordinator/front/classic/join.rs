@@ -210,8 +210,8 @@ impl Turn<'_> {
 
     /// KIP-345: a static member came back without an id. It takes the place of the one that held
     /// its instance, which is fenced. A stable group takes that in without a rebalance if the
-    /// assignor stays the same, the member wants the same topics, and nobody waits for what its
-    /// former self was to give up.
+    /// assignor stays the same, the member wants the same topics, nobody waits for what its former
+    /// self was to give up, and a leader finds no partition that nobody was assigned.
     fn replace_static(&mut self, call: &Call<'_>, ask: &Join<'_>, old: &MemberId, new: MemberId) {
         let leader_before = self.group.roster.leader().cloned();
         let wanted_before = self.topics_wanted_by(old);
@@ -235,11 +235,15 @@ impl Turn<'_> {
         let stays = self.group.phase.is_stable()
             && self.group.roster.elect_protocol() == self.group.protocol
             && self.topics_wanted_by(&new) == wanted_before
-            && !owes_partitions;
+            && !owes_partitions
+            && !(self.group.roster.is_leader(&new) && self.first_unassigned().is_some());
         if stays && self.write_replaced().is_ok() {
             probe::hit(Mark::CoordinatorReplacedStatic);
             let joined = self.rejoined(&new, ask.can_skip_assignment, leader_before);
             self.reply(call.token, Reply::Join(Ok(joined)));
+            if self.group.roster.is_leader(&new) {
+                self.watch_for_leader();
+            }
             return;
         }
         self.park_join(call, &new, false);

@@ -12,6 +12,7 @@ mod leave;
 mod rebalance;
 mod silence;
 mod sync;
+mod topics;
 
 pub(in super::super) use join::fresh_id;
 pub(in super::super) use leave::all_leaving;
@@ -59,6 +60,11 @@ impl Turn<'_> {
         self.group.phase = if metadata.members.is_empty() { Phase::Empty } else { Phase::Stable };
         self.group.subscribed = self.subscribed_topics();
         self.restore_register();
+        let leader = self.group.roster.leader().and_then(|id| self.group.roster.member(id));
+        let is_static = leader.is_some_and(|leader| leader.instance.is_some());
+        if self.group.kind == GroupKind::Classic && is_static {
+            self.watch_for_leader();
+        }
         if self.group.roster.len() > self.services.config.group_size_max {
             // The bound was lowered: whoever rejoins first stays.
             let leader = self.group.roster.leader().cloned();

@@ -116,6 +116,7 @@ impl Turn<'_> {
             return;
         };
         self.raise_generation();
+        self.leave_watch_to_leader();
         self.group.protocol = self.group.roster.elect_protocol();
         self.group.subscribed = self.subscribed_topics();
         self.note_generation(barrier);
@@ -170,6 +171,7 @@ impl Turn<'_> {
     pub(in super::super) fn run_empty(&mut self) {
         let Phase::Preparing(barrier) = self.enter(Phase::Empty) else { return };
         self.group.is_restored = false;
+        self.leave_watch_to_leader();
         self.group.generation = next(self.group.generation);
         self.group.protocol = None;
         self.subscribe(BTreeSet::new());

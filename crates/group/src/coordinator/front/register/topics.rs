@@ -13,6 +13,9 @@ use ottla_model::{PartitionId, TopicName};
 impl Turn<'_> {
     /// Topics that this group subscribes to are others now.
     pub(in super::super::super) fn topics_changed(&mut self, topics: Vec<TopicName>) {
+        if self.group.kind != GroupKind::Register {
+            return self.check_for_leader();
+        }
         let triggers: Vec<_> = topics.into_iter().map(topic_trigger).collect();
         self.rebalance(triggers);
     }
@@ -20,7 +23,10 @@ impl Turn<'_> {
     /// What the coordinator before assigned may not be what there is: topics may have changed
     /// while nobody watched.
     pub(in super::super::super) fn check_topics(&mut self) {
-        if self.group.kind != GroupKind::Register || !self.group.phase.is_stable() {
+        if self.group.kind != GroupKind::Register {
+            return self.check_for_leader();
+        }
+        if !self.group.phase.is_stable() {
             return;
         }
         if let Some(topic) = self.first_misassigned() {
