@@ -50,7 +50,13 @@ impl Broker {
 
     /// SIGKILL, then a new process on the same data. Returns when that began.
     pub(crate) fn kill_and_restart(&mut self) -> Instant {
+        self.kill_and_restart_after(|| ())
+    }
+
+    /// The same, with something done while no process runs.
+    pub(crate) fn kill_and_restart_after(&mut self, meanwhile: impl FnOnce()) -> Instant {
         self.kill();
+        meanwhile();
         let began = Instant::now();
         *self = Self::start(&self.folder.clone());
         began
