@@ -3,7 +3,8 @@
 //! - v1 adds the throttle time, v2 changes nothing.
 //! - v3 (KIP-511) takes the client software's name and version, and tells features (KIP-584).
 //! - v4 allows features whose lowest version is 0 (KIP-1022).
-//! - v5 lets the client name the cluster and node it expects (KIP-1242).
+//! - v5 lets the client name the cluster and node it expects; where another answers, the address
+//!   has changed hands, and the client is told to bootstrap anew (KIP-1242).
 //!
 //! A version we do not know is answered in version 0 with UNSUPPORTED_VERSION and the versions we
 //! do know, so that the client can try again. The response header is the old one in every
@@ -14,14 +15,19 @@ use ottla_wire::generated::api_versions_response::ApiVersion;
 use ottla_wire::generated::{ApiVersionsRequest, ApiVersionsResponse};
 use ottla_wire::{APIS, Api, ApiKey, ErrorCode};
 
-/// Answers with the table; remembers who asked.
+/// Answers with the table, unless the client took us for somebody else.
 pub(super) fn handle(cx: &mut Context<'_>, request: ApiVersionsRequest<'_>) -> Answer {
     if cx.version() >= 3 {
         let (name, version) = (request.client_software_name, request.client_software_version);
         if !is_software_name(name) || !is_software_name(version) {
             return refuse(cx, ErrorCode::InvalidRequest);
         }
-        cx.session.software = Some((name.into(), version.into()));
+    }
+    if let Some(cluster) = request.cluster_id {
+        let image = cx.broker.cluster.image();
+        if cluster != &**image.cluster_id() || request.node_id != image.node().0 {
+            return refuse(cx, ErrorCode::RebootstrapRequired);
+        }
     }
     let api_keys = APIS.iter().filter(|api| api.served).map(line).collect();
     cx.reply(&ApiVersionsResponse { api_keys, ..Default::default() })
@@ -44,18 +50,14 @@ fn line(api: &Api) -> ApiVersion {
     ApiVersion { api_key: api.key.number(), min_version, max_version }
 }
 
-/// KIP-511: letters, digits, dots and dashes, neither first nor last a dot or dash. Bounded,
-/// because the name is kept.
+/// KIP-511: letters, digits, dots and dashes, neither first nor last a dot or dash.
 fn is_software_name(text: &str) -> bool {
     let outer = |byte: &u8| byte.is_ascii_alphanumeric();
     let bytes = text.as_bytes();
-    bytes.len() <= SOFTWARE_NAME_BYTES_MAX
-        && bytes.first().is_some_and(outer)
+    bytes.first().is_some_and(outer)
         && bytes.last().is_some_and(outer)
         && bytes.iter().all(|byte| outer(byte) || matches!(byte, b'-' | b'.'))
 }
-
-const SOFTWARE_NAME_BYTES_MAX: usize = 256;
 
 #[cfg(test)]
 mod tests {
@@ -67,7 +69,7 @@ mod tests {
         for good in ["librdkafka", "apache-kafka-java", "kgo", "2.8.0", "a", "v1.20.6-11"] {
             assert!(is_software_name(good), "{good}");
         }
-        for bad in ["", "-a", "a-", ".", "a b", "ä", &"x".repeat(257)] {
+        for bad in ["", "-a", "a-", ".", "a b", "ä"] {
             assert!(!is_software_name(bad), "{bad}");
         }
     }

@@ -18,8 +18,6 @@ pub(crate) struct Session {
     pub(crate) host: Arc<str>,
     /// The listener it came in by; its advertised address is what this peer is told.
     pub(crate) listener: Arc<Listener>,
-    /// Name and version of the client software, where it said so (ApiVersions v3+, KIP-511).
-    pub(crate) software: Option<(Arc<str>, Arc<str>)>,
     /// By which it can be broken.
     pub(super) line: Arc<Line>,
     /// Coordinator shards that hold something for this connection and must hear of its end.
@@ -35,6 +33,6 @@ impl Session {
         line: Arc<Line>,
     ) -> Self {
         let host = format!("/{}", peer.ip().to_canonical()).into();
-        Self { id, peer, host, listener, software: None, line, shards: BTreeSet::new() }
+        Self { id, peer, host, listener, line, shards: BTreeSet::new() }
     }
 }

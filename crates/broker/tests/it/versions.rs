@@ -1,7 +1,9 @@
 //! Key 18, ApiVersions, as a client meets it.
 
 use crate::harness::TestBroker;
-use ottla_wire::generated::{ApiVersionsRequest, ApiVersionsResponse};
+use ottla_wire::generated::{
+    ApiVersionsRequest, ApiVersionsResponse, DescribeClusterRequest, DescribeClusterResponse,
+};
 use ottla_wire::{APIS, ApiKey, ErrorCode, Message};
 
 fn asking() -> ApiVersionsRequest<'static> {
@@ -45,7 +47,7 @@ fn an_unknown_version_is_answered_in_version_0() {
     assert_eq!(answer.read::<ApiVersionsResponse<'_>>().error_code, 0);
 }
 
-/// KIP-511: a name that is not one is refused, not remembered.
+/// KIP-511: a name that is not one is refused.
 #[test]
 fn a_bad_software_name_is_an_invalid_request() {
     let broker = TestBroker::start();
@@ -53,4 +55,26 @@ fn a_bad_software_name_is_an_invalid_request() {
     let answer = broker.connect().ask(4, &request);
     let response: ApiVersionsResponse<'_> = answer.read();
     assert_eq!(response.error_code, ErrorCode::InvalidRequest.number());
+}
+
+/// KIP-1242: a client that expects another cluster or node must look for it anew, and learns so
+/// before it sends anything that would hurt here.
+#[test]
+fn a_client_that_expects_somebody_else_is_sent_to_bootstrap() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    let cluster = client.ask(0, &DescribeClusterRequest::default());
+    let cluster: DescribeClusterResponse<'_> = cluster.read();
+    let (ours, node) = (cluster.cluster_id, cluster.controller_id);
+    let mut told = |version, cluster_id, node_id| {
+        let request = ApiVersionsRequest { cluster_id, node_id, ..asking() };
+        let answer = client.ask(version, &request);
+        answer.read::<ApiVersionsResponse<'_>>().error_code
+    };
+    let elsewhere = ErrorCode::RebootstrapRequired.number();
+    assert_eq!(told(5, Some(ours), node), 0);
+    assert_eq!(told(5, None, node + 1), 0, "no expectation");
+    assert_eq!(told(5, Some(ours), node + 1), elsewhere);
+    assert_eq!(told(5, Some("another"), node), elsewhere);
+    assert_eq!(told(4, Some("another"), node), 0, "version 4 cannot say it");
 }
