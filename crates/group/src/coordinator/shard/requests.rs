@@ -60,6 +60,10 @@ impl Shard {
             | Ask::Heartbeat(_)
             | Ask::Register(_)
             | Ask::RegisterHeartbeat(_) => ask.refused(GroupError::UnknownMemberId),
+            // Below version 9 a client does not expect to hear of the group, and rejoins for this.
+            Ask::Commit(commit) if !commit.knows_epochs => {
+                ask.refused(GroupError::IllegalGeneration)
+            }
             Ask::Commit(_)
             | Ask::DeleteOffsets(_)
             | Ask::Describe(_)

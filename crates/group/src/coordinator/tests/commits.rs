@@ -28,6 +28,30 @@ fn commits_are_fenced_by_membership_and_generation() {
     assert_eq!(world.state("h"), GroupState::Dead);
 }
 
+/// Kafka tells a commit of a generation that its group is gone from version 9 on (KIP-848).
+#[test]
+fn an_old_client_whose_group_is_gone_has_an_illegal_generation() {
+    let mut world = World::new();
+    for (knows_epochs, expected) in
+        [(false, GroupError::IllegalGeneration), (true, GroupError::GroupIdNotFound)]
+    {
+        let token = world.ask(
+            1,
+            "c",
+            Ask::Commit(Commit {
+                group: "g",
+                generation: Generation(1),
+                member: "m",
+                instance: None,
+                retention: None,
+                knows_epochs,
+                topics: alloc::vec![],
+            }),
+        );
+        assert_eq!(world.committed(token), Err(expected));
+    }
+}
+
 /// While members rejoin, the last generation may still commit what it read; once the next one
 /// has begun it may not, and the next may not before it has its assignment.
 #[test]
