@@ -65,7 +65,7 @@ pub(crate) struct Ticket {
 /// Why a fetch of a session is refused; the client begins a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionError {
-    /// There is no such session (any more).
+    /// There is no such session (any more), or it has no room for what the fetch adds.
     NotFound,
     /// A request was lost, repeated or overtaken.
     WrongEpoch,
@@ -125,7 +125,13 @@ impl Sessions {
         locked.next_epoch = if epoch == i32::MAX { INITIAL_EPOCH + 1 } else { epoch + 1 };
         locked.used = now;
         forgotten.into_iter().for_each(|at| locked.forget(&at));
-        wanted.into_iter().for_each(|wanted| locked.want(wanted));
+        if !wanted.into_iter().all(|wanted| locked.want(wanted)) {
+            // A partition left out in silence would never be read. Without its session the client
+            // sends its whole list, however long.
+            drop(locked);
+            lock(&self.open).remove(&id);
+            return Err(SessionError::NotFound);
+        }
         let wanted = locked.entries.values().map(|entry| entry.wanted.clone()).collect();
         drop(locked);
         Ok(Opening { wanted, ticket: Some(Ticket { id, incremental: true, session }) })
@@ -137,14 +143,9 @@ impl Sessions {
     }
 
     fn create(&self, by_id: bool, wanted: &[Wanted], now: Instant) -> Option<Ticket> {
-        if wanted.is_empty() || wanted.len() > PARTITIONS_MAX {
+        if wanted.is_empty() {
             return None;
         }
-        let mut open = lock(&self.open);
-        if open.len() >= self.slots && !evict(&mut open, now) {
-            return None;
-        }
-        let id = fresh_id(&open);
         let mut session = Session {
             next_epoch: INITIAL_EPOCH + 1,
             by_id,
@@ -153,7 +154,14 @@ impl Sessions {
             places: HashMap::new(),
             next_place: 0,
         };
-        wanted.iter().for_each(|wanted| session.want(wanted.clone()));
+        if !wanted.iter().all(|wanted| session.want(wanted.clone())) {
+            return None;
+        }
+        let mut open = lock(&self.open);
+        if open.len() >= self.slots && !evict(&mut open, now) {
+            return None;
+        }
+        let id = fresh_id(&open);
         let session = Arc::new(Mutex::new(session));
         open.insert(id, Arc::clone(&session));
         Some(Ticket { id, incremental: false, session })
@@ -176,17 +184,21 @@ impl Ticket {
 }
 
 impl Session {
-    fn want(&mut self, wanted: Wanted) {
+    /// Adds or changes a partition; false where there is no room for another.
+    #[must_use]
+    fn want(&mut self, wanted: Wanted) -> bool {
         let at = (wanted.topic.clone(), wanted.partition);
         if let Some(entry) = self.places.get(&at).and_then(|place| self.entries.get_mut(place)) {
             entry.wanted = wanted;
-            return;
+            return true;
         }
-        if self.entries.len() < PARTITIONS_MAX {
-            self.next_place += 1;
-            self.places.insert(at, self.next_place);
-            self.entries.insert(self.next_place, Entry { wanted, told: None });
+        if self.entries.len() >= PARTITIONS_MAX {
+            return false;
         }
+        self.next_place += 1;
+        self.places.insert(at, self.next_place);
+        self.entries.insert(self.next_place, Entry { wanted, told: None });
+        true
     }
 
     fn forget(&mut self, at: &(TopicKey, PartitionId)) {

@@ -75,6 +75,22 @@ fn forgotten_partitions_are_not_read_again() {
     assert_eq!(partitions(&next), [0, 2, 7]);
 }
 
+/// A partition that finds no room must not starve: the session ends, and the client sends its
+/// whole list.
+#[test]
+fn a_session_that_grows_too_large_ends() {
+    let sessions = Sessions::new(9);
+    let most = i32::try_from(PARTITIONS_MAX).expect("a small number");
+    let all = (0..most).map(|partition| wanted(partition, 0)).collect();
+    let opening = sessions.open((0, 0), false, all, vec![], NOW).expect("a full fetch");
+    let id = opening.ticket.expect("a session of the largest size").id();
+    let next = sessions.open((id, 1), false, vec![wanted(0, 5)], vec![], NOW);
+    assert!(next.is_ok(), "it may change what it has");
+    let more = sessions.open((id, 2), false, vec![wanted(most, 0)], vec![], NOW);
+    assert_eq!(more.expect_err("no room"), SessionError::NotFound);
+    assert_eq!(sessions.count(), 0);
+}
+
 #[test]
 fn a_fetch_out_of_turn_is_refused() {
     let sessions = Sessions::new(9);
