@@ -6,8 +6,10 @@ use ottla_model::Now;
 use ottla_wire::{ApiKey, EncodeError, ErrorCode, Message, Output, frame};
 use std::fmt;
 use std::future::Future;
+use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
+use tokio::task::JoinError;
 
 /// One request's surroundings.
 pub(crate) struct Context<'a> {
@@ -77,6 +79,17 @@ impl Context<'_> {
     }
 }
 
+/// Does what may wait for the disk on a thread of its own. If that panics so does this, and the
+/// connection ends as after any panic: no answer can be taken for one that says nothing was found.
+pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
+        Ok(done) => done,
+        Err(Ok(panic)) => resume_unwind(panic),
+        // The runtime is going down, and whoever waits goes with it.
+        Err(Err(_)) => std::future::pending().await,
+    }
+}
+
 impl ReplyTo {
     /// Encodes a reply: length, header, body.
     pub(crate) fn encode<'m>(self, response: &impl Message<'m>) -> Reply {
@@ -112,5 +125,21 @@ impl fmt::Debug for Answer {
             Self::Silent => "Silent",
             Self::Close(_) => "Close",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_done_aside_comes_back() {
+        assert_eq!(aside(|| 7).await, 7);
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "a test's")]
+    async fn a_panic_aside_is_no_answer() {
+        aside(|| panic!("a test's")).await
     }
 }

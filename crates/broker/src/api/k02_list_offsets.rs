@@ -8,6 +8,7 @@
 //! There is no remote storage: the earliest local offset is the earliest, and what would lie
 //! remotely does not exist. Nothing is transactional, so both isolation levels see the same.
 
+use super::answer::aside;
 use super::error_map::read_error;
 use super::lookup::{self, TopicRef};
 use super::{Answer, Context};
@@ -41,10 +42,7 @@ pub(super) fn handle(cx: &mut Context<'_>, request: ListOffsetsRequest<'_>) -> A
     }
     let (broker, to) = (Arc::clone(cx.broker), cx.to);
     Answer::Later(Box::pin(async move {
-        let looked =
-            tokio::task::spawn_blocking(move || (tell(&topics, with_epochs), topics)).await;
-        // A panic there has been reported; the client is told, and nobody else is touched.
-        let Ok((told, topics)) = looked else { return to.encode(&ListOffsetsResponse::default()) };
+        let (told, topics) = aside(move || (tell(&topics, with_epochs), topics)).await;
         count(&broker, to.key, &told);
         to.encode(&response(&topics, told))
     }))

@@ -5,6 +5,7 @@
 //! Offset -1 means everything there is. The new start is durable when the answer leaves. Left out:
 //! `TimeoutMs`; there are no followers to wait for.
 
+use super::answer::aside;
 use super::outcome::count;
 use super::{Answer, Context};
 use crate::broker::Broker;
@@ -22,11 +23,8 @@ pub(super) fn handle(cx: &mut Context<'_>, request: DeleteRecordsRequest<'_>) ->
     let (broker, to) = (Arc::clone(cx.broker), cx.to);
     Answer::Later(Box::pin(async move {
         let deleting = Arc::clone(&broker);
-        let task = tokio::task::spawn_blocking(move || {
-            wanted.into_iter().map(|topic| topic.delete(&deleting)).collect::<Vec<_>>()
-        });
-        // The task panics only where this would have.
-        let done = task.await.unwrap_or_default();
+        let delete = move || wanted.into_iter().map(|topic| topic.delete(&deleting)).collect();
+        let done: Vec<_> = aside(delete).await;
         let topics: Vec<_> = done
             .iter()
             .map(|(name, partitions)| DeleteRecordsTopicResult {
