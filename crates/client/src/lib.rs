@@ -5,13 +5,12 @@
 //! codecs in `ottla-wire`; batches in `ottla-records`. Invariant: it prints nothing, panics on
 //! nothing a broker sends, and buffers nothing without a bound.
 
-#![allow(dead_code, reason = "producer and consumer, which use the rest, are still to come")]
-
 pub mod admin;
 mod clock;
 mod cluster;
 mod config;
 mod connection;
+mod consumer;
 mod error;
 mod producer;
 mod security;
@@ -21,6 +20,10 @@ pub use cluster::{Broker, FoundOffset, OffsetSpec, PartitionInfo, TopicInfo};
 pub use config::{
     Acks, AdminConfig, ClientConfig, ConsumerConfig, GroupProtocol, IsolationLevel, OffsetReset,
     ProducerConfig,
+};
+pub use consumer::{
+    Consumer, ConsumerHandle, ConsumerMetrics, ConsumerRecord, PendingCommit, RebalanceListener,
+    Record, RecordStream, Records, TopicFilter,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use ottla_group::assign::Assignor;

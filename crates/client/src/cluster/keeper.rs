@@ -36,7 +36,12 @@ pub(super) async fn run(state: Weak<State>) {
 
 /// Waits for a question or for the snapshot to be old.
 async fn wait(state: &State) {
-    let max_age = state.config.metadata_max_age;
+    let chases = state.chases_missing.load(Ordering::Relaxed)
+        && state.snapshot.borrow().topics.values().any(|topic| topic.error.is_some());
+    let max_age = match chases {
+        true => state.config.retry_backoff_max.min(state.config.metadata_max_age),
+        false => state.config.metadata_max_age,
+    };
     if state.asked.load(Ordering::Acquire) > state.snapshot.borrow().answered {
         return;
     }

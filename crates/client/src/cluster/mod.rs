@@ -42,6 +42,7 @@ pub(crate) struct State {
     pool: Pool,
     interest: Mutex<Interest>,
     may_create: AtomicBool,
+    chases_missing: AtomicBool,
     snapshot: watch::Sender<Arc<Snapshot>>,
     /// The number of the last question.
     asked: AtomicU64,
@@ -66,6 +67,7 @@ impl Cluster {
             pool: Pool::default(),
             interest: Mutex::new(Interest::Topics(BTreeSet::new())),
             may_create: AtomicBool::new(false),
+            chases_missing: AtomicBool::new(false),
             snapshot: watch::Sender::new(Arc::default()),
             asked: AtomicU64::new(0),
             wake: Notify::new(),
@@ -91,6 +93,12 @@ impl Cluster {
     /// Whether asking for a topic may create it, where the broker allows that.
     pub(crate) fn allow_topic_creation(&self, allowed: bool) {
         self.state.may_create.store(allowed, Ordering::Relaxed);
+    }
+
+    /// Topics that are not there (yet) are asked for again soon, and not only at the snapshot's
+    /// age.
+    pub(crate) fn chase_missing_topics(&self) {
+        self.state.chases_missing.store(true, Ordering::Relaxed);
     }
 
     /// From now on exactly these topics are kept known. Does not wait for them.

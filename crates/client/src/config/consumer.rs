@@ -5,7 +5,7 @@ use ottla_group::assign::Assignor;
 use std::time::Duration;
 
 super::settings! {
-    /// The settings of a `Consumer`.
+    /// The settings of a [`Consumer`](crate::Consumer).
     ///
     /// ```
     /// use ottla_client::{ConsumerConfig, OffsetReset};

@@ -197,11 +197,6 @@ impl Connection {
     pub(crate) fn abort(&self) {
         self.shared.task.abort();
     }
-
-    /// The broker's `host:port`.
-    pub(crate) fn address(&self) -> &str {
-        &self.shared.address
-    }
 }
 
 impl Shared {

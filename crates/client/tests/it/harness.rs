@@ -3,10 +3,14 @@
 
 use ottla_broker::Server;
 use ottla_broker::config::{Config, Source};
-use ottla_client::{Admin, AdminConfig, NewTopic};
+use ottla_client::{
+    Admin, AdminConfig, Consumer, ConsumerConfig, NewTopic, OffsetReset, OffsetSpec, Producer,
+    ProducerConfig, ProducerRecord, TopicPartition,
+};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
 
 /// A broker that all tests of the program share.
 pub(crate) fn bootstrap() -> String {
@@ -133,4 +137,48 @@ pub(crate) async fn topic(what: &str, partitions: i32) -> String {
     let name = unique(what);
     admin().create_topic(NewTopic::new(&name, partitions)).await.expect("a new topic");
     name
+}
+
+/// The offset behind a partition's last record.
+pub(crate) async fn end(admin: &Admin, topic: &str, partition: i32) -> i64 {
+    let partition = TopicPartition::new(topic, partition);
+    let found = admin.list_offsets([(partition, OffsetSpec::Latest)]).await;
+    let found = found.expect("a broker that answers").remove(0).1;
+    found.expect("a partition").offset.expect("an end").0
+}
+
+/// Produces `count` records to the partitions in turn, the values counting from `from`.
+pub(crate) async fn fill(bootstrap: &str, topic: &str, partitions: i32, from: i32, count: i32) {
+    let producer = Producer::new(ProducerConfig::new(bootstrap)).expect("good settings");
+    let mut reports = Vec::new();
+    for number in from..from + count {
+        let value = number.to_string();
+        let record = ProducerRecord::to(topic).partition(number % partitions).value(&value);
+        reports.push(producer.send(record).await.expect("room"));
+    }
+    for report in reports {
+        report.await.expect("stored");
+    }
+    producer.close().await.expect("all stored");
+}
+
+/// Settings of a consumer that reads from the beginning and notices failures soon.
+pub(crate) fn reader(bootstrap: &str, group: &str) -> ConsumerConfig {
+    ConsumerConfig::new(bootstrap)
+        .group_id(group)
+        .auto_offset_reset(OffsetReset::Earliest)
+        .session_timeout(Duration::from_secs(6))
+        .heartbeat_interval(Duration::from_millis(200))
+        .enable_auto_commit(false)
+}
+
+/// Polls until so many records came; their values.
+pub(crate) async fn read(consumer: &mut Consumer, count: usize) -> Vec<i32> {
+    let mut values = Vec::new();
+    while values.len() < count {
+        let records = consumer.poll(Duration::from_millis(200)).await.expect("records");
+        let value = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<i32>().ok();
+        values.extend(records.iter().filter_map(|record| value(record.value()?)));
+    }
+    values
 }

@@ -5,5 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod admin;
+mod consumer;
+mod groups;
 mod harness;
 mod producer;

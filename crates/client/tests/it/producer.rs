@@ -1,17 +1,11 @@
 //! The producer against a real broker.
 
-use crate::harness::{TestBroker, admin, bootstrap, topic, unique};
+use crate::harness::{TestBroker, admin, bootstrap, end, topic, unique};
 use ottla_client::{
-    Acks, Admin, AdminConfig, Compression, ErrorCode, ErrorKind, NewTopic, Offset, OffsetSpec,
-    Producer, ProducerConfig, ProducerRecord, TopicPartition,
+    Acks, Admin, AdminConfig, Compression, ErrorCode, ErrorKind, NewTopic, Offset, Producer,
+    ProducerConfig, ProducerRecord, TopicPartition,
 };
 use std::time::Duration;
-
-async fn end(admin: &Admin, topic: &str, partition: i32) -> i64 {
-    let partition = TopicPartition::new(topic, partition);
-    let found = admin.list_offsets([(partition, OffsetSpec::Latest)]).await.unwrap();
-    found[0].1.as_ref().unwrap().offset.unwrap().0
-}
 
 #[tokio::test]
 async fn every_codec_is_stored_and_every_record_reported() {

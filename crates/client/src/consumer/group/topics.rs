@@ -1,0 +1,101 @@
+//! The topics that matter to a member: those it subscribes to, by name or by pattern, those its
+//! leader's part asks for, and those the consumer reads without the group's doing.
+
+use super::{Driver, Standing};
+use crate::clock;
+use crate::cluster::{Cluster, Interest, Snapshot};
+use crate::consumer::pattern::TopicFilter;
+use ottla_model::{TopicName, TopicsView};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What is watched, and what was told of it.
+#[derive(Default)]
+pub(super) struct Watch {
+    round: u64,
+    topics: Vec<TopicName>,
+    /// The snapshot's question that covers them.
+    question: u64,
+    told: Option<(u64, TopicsView)>,
+    assigned: BTreeSet<TopicName>,
+    subscribed: Vec<TopicName>,
+    filter: Option<Arc<TopicFilter>>,
+}
+
+impl Watch {
+    pub(super) fn subscribe(&mut self, topics: Vec<TopicName>, filter: Option<Arc<TopicFilter>>) {
+        (self.subscribed, self.filter) = (topics, filter);
+    }
+
+    pub(super) fn subscribed(&self) -> Vec<TopicName> {
+        self.subscribed.clone()
+    }
+
+    pub(super) fn assign(&mut self, topics: BTreeSet<TopicName>) {
+        self.assigned = topics;
+    }
+
+    /// The member wants to know of these.
+    pub(super) fn ask(&mut self, round: u64, topics: Vec<TopicName>) {
+        (self.round, self.topics, self.told) = (round, topics, None);
+    }
+
+    /// Has the cluster know all that matters.
+    pub(super) fn know(&mut self, cluster: &Cluster) {
+        let interest = match &self.filter {
+            // S35, S36: all there are.
+            Some(_) => Interest::All,
+            None => {
+                let topics = self.topics.iter().chain(&self.subscribed).chain(&self.assigned);
+                Interest::Topics(topics.cloned().collect())
+            }
+        };
+        cluster.set_interest(interest);
+        self.question = cluster.ask();
+    }
+
+    /// S37: the topics that the pattern means now, if it means others than before.
+    fn refiltered(&mut self, snapshot: &Snapshot, excludes_internal: bool) -> bool {
+        let Some(filter) = self.filter.as_ref().filter(|_| snapshot.answered >= self.question)
+        else {
+            return false;
+        };
+        let all = snapshot.topics.values().filter(|topic| topic.error.is_none());
+        let matching = all.filter(|topic| !(excludes_internal && topic.is_internal));
+        let matching = matching.filter(|topic| filter.matches(&topic.name));
+        let topics: Vec<TopicName> = matching.map(|topic| topic.name.clone()).collect();
+        let is_other = topics != self.subscribed;
+        self.subscribed = topics;
+        is_other
+    }
+}
+
+impl Driver {
+    pub(super) fn subscribe(&mut self, topics: Vec<TopicName>, filter: Option<Arc<TopicFilter>>) {
+        self.standing = Standing::Member;
+        let is_pattern = filter.is_some();
+        self.watch.subscribe(topics, filter);
+        self.watch.know(&self.shared.cluster);
+        if !is_pattern {
+            self.member.subscribe(self.watch.subscribed(), clock::now());
+        }
+    }
+
+    pub(super) fn on_snapshot(&mut self, snapshot: &Snapshot) {
+        let now = clock::now();
+        let excludes_internal = self.shared.config.exclude_internal_topics;
+        // S38: another list is another subscription.
+        if self.watch.refiltered(snapshot, excludes_internal) && self.standing == Standing::Member {
+            tracing::info!(topics = ?self.watch.subscribed(), "the pattern means these now");
+            self.member.subscribe(self.watch.subscribed(), now);
+        }
+        if snapshot.answered < self.watch.question || self.watch.round == 0 {
+            return;
+        }
+        let told = (self.watch.round, snapshot.view(&self.watch.topics));
+        if self.watch.told.as_ref() != Some(&told) {
+            self.watch.told = Some(told.clone());
+            self.member.handle_topics(told.0, told.1, now);
+        }
+    }
+}
