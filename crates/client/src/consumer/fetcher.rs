@@ -3,9 +3,10 @@
 //! [`Assignment`](super::assignment::Assignment); it decides nothing about groups.
 
 use super::Shared;
-use super::assignment::{Assignment, Partition, Position, Progress, Standing};
+use super::assignment::Assignment;
 use super::fetch::{self, Fetched};
 use super::lookups::{self, Lookup};
+use super::partition::{Partition, Position, Progress, Standing};
 use super::session::{Session, Wish, Wishes};
 use super::shelf::{Shelf, end_of};
 use crate::cluster::{Purpose, Snapshot};

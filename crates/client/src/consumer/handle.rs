@@ -1,6 +1,7 @@
 //! What can be done with a consumer besides polling it: positions, commits, pauses, lookups.
 
-use super::assignment::{Position, not_assigned};
+use super::assignment::not_assigned;
+use super::partition::Position;
 use super::shared::{Shared, ToCommit};
 use crate::admin::CommittedOffset;
 use crate::cluster::{FoundOffset, OffsetSpec, Snapshot, TopicInfo};

@@ -2,8 +2,9 @@
 //! (KIP-320). Each question runs in a task of its own and ends in a [`Lookup`].
 
 use super::Shared;
-use super::assignment::{Assignment, Position, Standing};
+use super::assignment::Assignment;
 use super::fetcher::Event;
+use super::partition::{Position, Standing};
 use crate::cluster::{Cluster, FoundOffset, OffsetSpec, Purpose, Snapshot, leader};
 use crate::{Error, ErrorKind, Result, clock};
 use ottla_model::{Instant, LeaderEpoch, NodeId, Offset, TopicPartition};

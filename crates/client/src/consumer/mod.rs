@@ -6,6 +6,7 @@
 
 mod aborted;
 mod assignment;
+mod auto_commit;
 mod event;
 mod fetch;
 mod fetcher;
@@ -13,7 +14,9 @@ mod group;
 mod handle;
 mod listener;
 mod lookups;
+mod partition;
 mod pattern;
+mod rebalance;
 mod record;
 mod session;
 mod shared;
@@ -28,21 +31,21 @@ pub use stream::RecordStream;
 
 use crate::cluster::{Cluster, EndWithMe, Interest};
 use crate::{ConsumerConfig, Error, ErrorKind, Result, clock};
-use assignment::{Progress, Standing};
+use auto_commit::AutoCommit;
 use event::RebalanceEvent;
 use fetcher::Fetcher;
 use group::{Command, Driver};
-use handle::to_commit;
 use listener::AnyListener;
-use ottla_model::{Instant, Offset, TopicName, TopicPartition};
+use ottla_model::{Offset, TopicName, TopicPartition};
+use partition::{Progress, Standing};
 use record::Slice;
-use shared::{Polling, Shared, ToCommit};
+use shared::{Polling, Shared};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 /// Reads records, alone or sharing topics with the other members of its group.
 ///
@@ -100,14 +103,6 @@ impl std::fmt::Debug for Listener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Listener")
     }
-}
-
-/// When offsets are committed by themselves, and which were.
-#[derive(Debug)]
-struct AutoCommit {
-    due: Instant,
-    under_way: Option<oneshot::Receiver<Result<()>>>,
-    last: BTreeMap<TopicPartition, Offset>,
 }
 
 impl Deref for Consumer {
@@ -385,108 +380,6 @@ impl Consumer {
         }
     }
 
-    /// Acts on what the group's task told, and commits if that is due. An event is forgotten only
-    /// when it was acted on.
-    async fn act(&mut self) -> Result<()> {
-        loop {
-            if self.event.is_none() {
-                self.event = self.shared.next_event();
-            }
-            let Some(event) = self.event.clone() else { break };
-            let acted = self.act_on(event).await;
-            self.event = None;
-            acted?;
-        }
-        self.auto_commit();
-        Ok(())
-    }
-
-    async fn act_on(&mut self, event: RebalanceEvent) -> Result<()> {
-        match event {
-            RebalanceEvent::Assigned(added) => {
-                self.shared.counters.rebalances.fetch_add(1, Ordering::Relaxed);
-                self.shared.assignment.lock().add(added.iter().cloned(), Standing::New);
-                let heard = self.listener.0.assigned(&self.handle, &added).await;
-                self.shared.assignment.lock().begin(Standing::Committed);
-                self.shared.fetch_wake.notify_one();
-                heard
-            }
-            RebalanceEvent::Revoke(all) => {
-                let mut leaving = all.clone();
-                leaving.retain(|partition| !self.shared.is_lost(partition));
-                self.shared.assignment.lock().leave(&leaving);
-                self.commit_finished(&leaving).await;
-                let heard = match leaving.is_empty() {
-                    true => Ok(()),
-                    false => self.listener.0.revoked(&self.handle, &leaving).await,
-                };
-                self.shared.assignment.lock().remove(&all);
-                self.shared.command(Command::Revoked)?;
-                heard
-            }
-            RebalanceEvent::Lost(lost) => {
-                self.shared.assignment.lock().remove(&lost);
-                self.listener.0.lost(&self.handle, &lost).await
-            }
-            RebalanceEvent::Failed(error) => Err(error),
-            RebalanceEvent::Left => Ok(()),
-        }
-    }
-
-    /// With automatic commits: commits what is done of partitions that go, and waits.
-    async fn commit_finished(&mut self, leaving: &[TopicPartition]) {
-        if !self.commits_automatically() {
-            return;
-        }
-        let finished = self.shared.assignment.lock().finished();
-        let going = finished.into_iter().filter(|(partition, _)| leaving.contains(partition));
-        let offsets: Vec<ToCommit> = going.map(to_commit).collect();
-        let outcome = match self.shared.start_commit(&offsets) {
-            Ok(outcome) => outcome.await.unwrap_or_else(|_| Err(Error::closed())),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = outcome {
-            tracing::warn!(%error, "the last automatic commit of partitions that go failed");
-        }
-        self.auto_commit.last.retain(|partition, _| !leaving.contains(partition));
-    }
-
-    fn commits_automatically(&self) -> bool {
-        self.shared.config.enable_auto_commit && self.commands.is_some()
-    }
-
-    fn auto_commit_at(&self) -> Option<Instant> {
-        self.commits_automatically().then_some(self.auto_commit.due)
-    }
-
-    /// Starts an automatic commit if it is due, none is under way and there is something new.
-    fn auto_commit(&mut self) {
-        let now = clock::now();
-        if self.auto_commit_at().is_none_or(|at| now < at) {
-            return;
-        }
-        self.auto_commit.due = now + self.shared.config.auto_commit_interval;
-        match self.auto_commit.under_way.as_mut().map(oneshot::Receiver::try_recv) {
-            Some(Err(oneshot::error::TryRecvError::Empty)) => return,
-            Some(Ok(Err(error))) => {
-                // What was not stored is tried again.
-                self.auto_commit.last.clear();
-                tracing::warn!(%error, "an automatic commit failed");
-            }
-            _ => {}
-        }
-        let mut finished = self.shared.assignment.lock().finished();
-        let last = &self.auto_commit.last;
-        finished.retain(|(partition, position)| last.get(partition) != Some(&position.offset));
-        if finished.is_empty() {
-            return;
-        }
-        let known = finished.iter().map(|(partition, at)| (partition.clone(), at.offset));
-        self.auto_commit.last.extend(known);
-        let offsets: Vec<ToCommit> = finished.into_iter().map(to_commit).collect();
-        self.auto_commit.under_way = self.shared.start_commit(&offsets).ok();
-    }
-
     /// Gives up its partitions (through the listener), commits if that is automatic, leaves the
     /// group and ends; waits for at most `default.api.timeout.ms`. A static member stays known to
     /// its group until its session ends, so that it may come back.
@@ -511,30 +404,5 @@ impl Consumer {
             let message = "the group's coordinator did not answer the leave in time";
             Err(Error::new(ErrorKind::TimedOut, message))
         })
-    }
-
-    async fn leave(&mut self) -> Result<()> {
-        if self.yielded.is_none() {
-            self.shared.assignment.lock().finish_all();
-        }
-        if self.subscription == Subscription::Partitions {
-            let all = self.assignment();
-            self.commit_finished(&all).await;
-        }
-        self.shared.command(Command::Close)?;
-        let mut outcome = Ok(());
-        loop {
-            if self.event.is_none() {
-                self.event = self.shared.next_event();
-            }
-            match self.event.clone() {
-                Some(RebalanceEvent::Left) => return outcome,
-                // It leaves; what it would have had, or could not do, matters no more.
-                Some(RebalanceEvent::Assigned(_) | RebalanceEvent::Failed(_)) => {}
-                Some(event) => outcome = outcome.and(self.act_on(event).await),
-                None => self.handle.shared.news.notified().await,
-            }
-            self.event = None;
-        }
     }
 }
