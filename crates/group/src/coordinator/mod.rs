@@ -18,6 +18,8 @@ mod lifelines;
 mod map;
 mod offsets;
 mod output;
+mod pattern;
+mod reconcile;
 mod replay;
 mod roster;
 mod settings;
