@@ -66,6 +66,8 @@ names! {
         CoordinatorDroppedUnsynced,
         /// A session ended in silence.
         CoordinatorSessionEnded,
+        /// A member did not give up in time what it was told to.
+        CoordinatorRevocationEnded,
         /// A promised id was never used.
         CoordinatorPromiseEnded,
         /// A static member took the place of its former self without a rebalance.
@@ -90,6 +92,8 @@ names! {
         CoordinatorSparedSocket,
         /// A deadline was missed by a process that stood still, and put off.
         CoordinatorForgaveStall,
+        /// A commit of an epoch before was taken, for what its member has held since.
+        CoordinatorTookEarlierCommit,
         /// A commit came for a generation that is over.
         CoordinatorFencedCommit,
     }

@@ -5,7 +5,7 @@ use super::group::Group;
 use super::roster::Member;
 use super::turn::{Call, Turn};
 use super::view::{BlockedOn, Blocker, GroupView, Who};
-use crate::message::admin::{DescribedMember, Description, List, Listing};
+use crate::message::admin::{DescribedMember, Description, GroupKind, List, Listing};
 use crate::message::{Blob, GroupError, Reply};
 use alloc::vec::Vec;
 use ottla_model::MemberId;
@@ -13,13 +13,17 @@ use ottla_model::MemberId;
 impl Turn<'_> {
     /// Describes a group that exists.
     pub(super) fn describe(&mut self, call: &Call<'_>) {
-        let description = self.group.describe();
-        self.reply(call.token, Reply::Describe(Ok(description)));
+        let description = match self.group.kind {
+            // Kafka's tools ask in the words of its own protocol.
+            GroupKind::Consumer => Err(GroupError::GroupIdNotFound),
+            GroupKind::Classic | GroupKind::Register => Ok(self.group.describe()),
+        };
+        self.reply(call.token, Reply::Describe(description));
     }
 
     /// Deletes a group that exists, if nobody is in it.
     pub(super) fn delete_group(&mut self, call: &Call<'_>) {
-        if self.group.phase.is_empty() {
+        if self.group.is_empty() {
             self.end_group();
             self.reply_offsets(call.token, Reply::DeleteGroup(Ok(())));
         } else {
@@ -58,7 +62,7 @@ impl Group {
             let is_wanted = |name: &&str| filters.iter().any(|f| f.eq_ignore_ascii_case(name));
             filters.is_empty() || names.iter().any(is_wanted)
         };
-        let state = self.phase.state();
+        let state = self.state();
         let wanted = matches(&ask.states, &[state.name()])
             && matches(&ask.types, &[self.kind.name(), self.kind.kafka_name()]);
         wanted.then(|| Listing {
@@ -83,15 +87,18 @@ impl Group {
         GroupView {
             group: self.id.clone(),
             kind: self.kind,
-            state: self.phase.state(),
+            state: self.state(),
             generation: self.generation,
-            members: self.roster.len(),
+            members: self.roster.len() + self.hard.consumers().len(),
             blocking,
             journal: self.journal.entries().cloned().collect(),
         }
     }
 
     fn blocking(&self) -> Vec<Blocker> {
+        if self.kind == GroupKind::Consumer {
+            return self.revoking();
+        }
         let blocker = |id: &MemberId, member: &Member, owes, since| Blocker {
             who: member.who(id),
             owes,
@@ -121,5 +128,15 @@ impl Group {
             }
             Phase::Empty | Phase::Preparing(_) | Phase::Stable => Vec::new(),
         }
+    }
+
+    /// Members that are to give something up, while others may wait for it.
+    fn revoking(&self) -> Vec<Blocker> {
+        let members = self.hard.consumers().members();
+        let revoking = members.filter_map(|(id, member)| {
+            let since = self.motion.as_ref()?.pulses.get(id)?.revokes_since?;
+            Some(Blocker { who: member.who(id), owes: BlockedOn::Revoke, since })
+        });
+        revoking.collect()
     }
 }

@@ -29,6 +29,17 @@ pub struct Config {
     pub new_member_join_timeout: Duration,
     /// `group.max.size`: members of one group.
     pub group_size_max: usize,
+    /// `group.consumer.session.timeout.ms`: silence after which a member of the consumer protocol
+    /// counts as dead.
+    pub consumer_session_timeout: Duration,
+    /// `group.consumer.heartbeat.interval.ms`: how often such a member is asked to come back.
+    pub consumer_heartbeat_interval: Duration,
+    /// `group.consumer.assignment.interval.ms`: how long after one target the next is computed at
+    /// the earliest. The first change after a while is acted on at once; a burst is then acted on
+    /// together.
+    pub consumer_assignment_interval: Duration,
+    /// `group.consumer.max.size`: members of one group of the consumer protocol.
+    pub consumer_group_size_max: usize,
     /// `offsets.retention.minutes`: how long offsets outlive their group's last member, or their
     /// own commit where the group never had members.
     pub offsets_retention: Duration,
@@ -66,6 +77,10 @@ impl Default for Config {
             initial_rebalance_delay: Duration::from_millis(100),
             new_member_join_timeout: Duration::from_secs(5 * 60),
             group_size_max: 20_000,
+            consumer_session_timeout: Duration::from_secs(45),
+            consumer_heartbeat_interval: Duration::from_secs(5),
+            consumer_assignment_interval: Duration::from_millis(100),
+            consumer_group_size_max: 20_000,
             offsets_retention: Duration::from_secs(7 * 24 * 60 * 60),
             offsets_retention_check_interval: Duration::from_secs(10 * 60),
             offset_metadata_bytes_max: 4096,

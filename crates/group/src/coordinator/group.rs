@@ -2,11 +2,13 @@
 
 use super::barrier::Phase;
 use super::journal::Journal;
+use super::motion::Motion;
 use super::output::Index;
 use super::replay::Hard;
 use super::roster::Roster;
 use super::timers::Deadline;
-use crate::message::admin::GroupKind;
+use crate::message::admin::{GroupKind, GroupState};
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use ottla_model::{Generation, GroupId, TopicName};
@@ -41,6 +43,8 @@ pub(super) struct Group {
     pub(super) protocol: Option<Arc<str>>,
     /// Topics its members subscribe to, where that can be told.
     pub(super) subscribed: Option<BTreeSet<TopicName>>,
+    /// What moves the members of a group of the consumer protocol.
+    pub(super) motion: Option<Box<Motion>>,
     pub(super) marks: Marks,
     pub(super) journal: Journal,
 }
@@ -71,6 +75,7 @@ impl Group {
             protocol_type: None,
             protocol: None,
             subscribed: None,
+            motion: None,
             marks,
             journal: Journal::default(),
         }
@@ -80,6 +85,31 @@ impl Group {
     pub(super) fn forget_soft(&mut self, seed: u64) {
         let hard = core::mem::take(&mut self.hard);
         *self = Self { hard, ..Self::new(self.id.clone(), self.marks, seed) };
+    }
+
+    /// Whether it has no members.
+    pub(super) fn is_empty(&self) -> bool {
+        match self.kind {
+            GroupKind::Classic | GroupKind::Register => self.phase.is_empty(),
+            GroupKind::Consumer => self.hard.consumers().is_empty(),
+        }
+    }
+
+    /// The state Kafka's tools know it by.
+    pub(super) fn state(&self) -> GroupState {
+        if self.kind != GroupKind::Consumer {
+            return self.phase.state();
+        }
+        let consumers = self.hard.consumers();
+        if consumers.is_empty() {
+            GroupState::Empty
+        } else if consumers.epoch() > consumers.target_epoch() {
+            GroupState::Assigning
+        } else if consumers.has_arrived() {
+            GroupState::Stable
+        } else {
+            GroupState::Reconciling
+        }
     }
 
     /// Whether nothing is left of it, neither on record nor in memory.
@@ -99,6 +129,7 @@ impl Group {
     /// consumers may subscribe to anything.
     pub(super) fn is_subscribed(&self, topic: &str) -> bool {
         match &self.subscribed {
+            _ if self.kind == GroupKind::Consumer => self.hard.consumers().is_subscribed(topic),
             Some(topics) => topics.contains(topic),
             None => self.is_consumer(),
         }

@@ -2,13 +2,18 @@
 //!
 //! Kept in memory, bounded per group. It observes; no decision depends on it.
 
+use super::consumers::Consumers;
+use super::reconcile::Slot;
 use super::record::GroupMetadataValue;
 use super::roster::{Member, Roster};
 use super::view::{JournalEntry, MemberTimes, Move, Trigger};
 use crate::assign::subscription::Assignment;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use ottla_model::{Generation, Instant, MemberId, Now, PartitionId, TopicName};
+use core::time::Duration;
+use ottla_model::{
+    Generation, Instant, MemberId, Now, PartitionId, TopicId, TopicName, TopicsView,
+};
 
 /// What asked for one rebalance, in the order it came.
 #[derive(Debug, Default)]
@@ -96,6 +101,70 @@ impl Journal {
         if let Some((moved, moves)) = moves(before, after) {
             entry.moved = Some(moved);
             entry.moves = moves;
+        }
+    }
+
+    /// Consumer protocol: an epoch has its target.
+    pub(super) fn begin_epoch(
+        &mut self,
+        consumers: &Consumers,
+        triggers: Triggers,
+        since: Now,
+        now: Instant,
+        bound: usize,
+    ) {
+        while self.entries.len() >= bound.max(1) {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(JournalEntry {
+            generation: consumers.target_epoch(),
+            triggers: triggers.kept,
+            absorbed: triggers.more,
+            began_at: since.wall,
+            join_took: now.since(since.mono),
+            sync_took: None,
+            members: consumers.len(),
+            slowest: Vec::new(),
+            moved: None,
+            moves: Vec::new(),
+        });
+    }
+
+    /// Consumer protocol: what the last target takes from members, as `before` has them, and gives
+    /// to others.
+    pub(super) fn note_moves(
+        &mut self,
+        consumers: &Consumers,
+        changed: &BTreeSet<MemberId>,
+        before: &BTreeMap<Slot, MemberId>,
+        view: &TopicsView,
+    ) {
+        let Some(entry) = self.entries.back_mut() else { return };
+        let mut owners: BTreeMap<(TopicId, PartitionId), Owner> = BTreeMap::new();
+        for (slot, from) in before {
+            owners.entry(*slot).or_default().0 = Some(from.clone());
+        }
+        let changed = consumers.members().filter(|(id, _)| changed.contains(*id));
+        for (id, member) in changed {
+            for slot in member.target() {
+                owners.entry(*slot).or_default().1 = Some(id.clone());
+            }
+        }
+        let mut moved = 0;
+        for ((topic, partition), (from, to)) in owners.into_iter().filter(|(_, (a, b))| a != b) {
+            moved += 1;
+            let name = view.topic_by_id(topic).map(|topic| topic.name.clone());
+            if let Some(topic) = name.filter(|_| entry.moves.len() < MOVES_MAX) {
+                entry.moves.push(Move { topic, partition, from, to });
+            }
+        }
+        entry.moved = Some(moved);
+    }
+
+    /// Consumer protocol: every member has what the last target gave it.
+    pub(super) fn arrived(&mut self, took: Duration) {
+        if let Some(entry) = self.entries.back_mut() {
+            entry.sync_took = Some(took);
         }
     }
 

@@ -63,6 +63,21 @@ impl Outbox {
         self.decided
     }
 
+    /// Whether decision `index` can take these records too: it is the last one, was not polled yet
+    /// and stays within the bound.
+    pub(super) fn has_room(&self, index: Index, records: &[Record], bytes_max: usize) -> bool {
+        let last = self.appends.back().filter(|last| last.index == index);
+        let bytes = |records: &[Record]| records.iter().map(Record::estimated_bytes).sum::<usize>();
+        last.is_some_and(|last| bytes(&last.records) + bytes(records) <= bytes_max)
+    }
+
+    /// Adds records to the last decision, which has room for them.
+    pub(super) fn extend(&mut self, records: Vec<Record>) {
+        if let Some(last) = self.appends.back_mut() {
+            last.records.extend(records);
+        }
+    }
+
     /// Queues one reply that may leave once `after` is durable.
     pub(super) fn reply(&mut self, token: Token, reply: Reply, after: Index) {
         let after = self.pending(after).filter(|_| !probe::has(Fault::CoordinatorAnswersEarly));

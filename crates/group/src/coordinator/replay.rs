@@ -3,8 +3,10 @@
 //! [`Hard`] keeps its fields to itself, so that no handler can change them otherwise. It knows
 //! nothing of who is waiting, of time or of replies.
 
+use super::consumers::Consumers;
 use super::offsets::Offsets;
 use super::record::{GroupMetadataValue, Record};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 /// Of one group, exactly what its records say: what survives this process.
@@ -12,6 +14,8 @@ use alloc::sync::Arc;
 pub(super) struct Hard {
     metadata: Option<Arc<GroupMetadataValue>>,
     offsets: Offsets,
+    /// Boxed, because most groups speak another protocol.
+    consumers: Option<Box<Consumers>>,
 }
 
 impl Hard {
@@ -22,13 +26,24 @@ impl Hard {
                 self.offsets.apply(&commit.topic, commit.partition, commit.value.as_ref());
             }
             Record::GroupMetadata(generation) => self.metadata = generation.value.clone(),
-            _ => {}
+            other => {
+                let consumers = self.consumers.get_or_insert_default();
+                consumers.replay(other);
+                if consumers.is_void() {
+                    self.consumers = None;
+                }
+            }
         }
     }
 
     /// The last durable (or to be durable) generation; `None` for a group that never had one.
     pub(super) fn metadata(&self) -> Option<&Arc<GroupMetadataValue>> {
         self.metadata.as_ref()
+    }
+
+    /// The consumer protocol's side; void for a group that does not speak it.
+    pub(super) fn consumers(&self) -> &Consumers {
+        self.consumers.as_deref().unwrap_or(Consumers::none())
     }
 
     /// The committed offsets.
@@ -54,6 +69,6 @@ impl Hard {
 
     /// Whether no record speaks of this group (any more).
     pub(super) fn is_void(&self) -> bool {
-        self.metadata.is_none() && self.offsets.is_empty()
+        self.metadata.is_none() && self.consumers.is_none() && self.offsets.is_empty()
     }
 }

@@ -4,6 +4,7 @@
 use crate::assign::Assignor;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::time::Duration;
 use ottla_model::GroupId;
 
 /// The settings of all groups that have any of their own, as of one moment. A change makes a new
@@ -19,6 +20,12 @@ pub struct GroupSettings {
     /// `register.assignor`: how a register group's partitions are shared out (decision 22);
     /// `range` or `roundrobin`.
     pub register_assignor: Option<Assignor>,
+    /// `consumer.session.timeout.ms`.
+    pub consumer_session_timeout: Option<Duration>,
+    /// `consumer.heartbeat.interval.ms`.
+    pub consumer_heartbeat_interval: Option<Duration>,
+    /// `consumer.assignment.interval.ms`.
+    pub consumer_assignment_interval: Option<Duration>,
 }
 
 impl SettingsView {

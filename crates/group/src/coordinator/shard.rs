@@ -14,11 +14,12 @@ use super::timers::{Deadline, Due, Timer, Timers};
 use super::turn::{Call, Services, Turn};
 use super::watch::Watch;
 use crate::message::{GroupError, Reply, Request, Token};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use ottla_model::{
-    ConnectionId, GroupId, Instant, Now, Offset, OwnershipEpoch, PartitionId, Timestamp, TopicsView,
+    ConnectionId, GroupId, Instant, Now, Offset, OwnershipEpoch, PartitionId, Timestamp, TopicName,
+    TopicsView,
 };
 
 /// The coordinator of every group that hashes to one partition of `__consumer_offsets`.
@@ -226,6 +227,8 @@ impl Shard {
         if before.is_none_or(|before| has_lost_any(before, &topics)) {
             self.each_group(now, |turn| turn.forget_lost_topics(before, &topics));
         }
+        let differing = before.map(|before| differing(before, &topics));
+        self.each_group(now, |turn| turn.consumer_topics_changed(differing.as_ref()));
         match before {
             Some(before) => {
                 for (group, changed) in self.services.watch.concerned(before, &topics) {
@@ -281,6 +284,12 @@ impl Shard {
                 }
                 Timer::Pending(group, member) => {
                     self.turn(group, now, |turn| turn.pending_surfaced(member, queued))
+                }
+                Timer::Revocation(group, member) => {
+                    self.turn(group, now, |turn| turn.revocation_surfaced(member, queued))
+                }
+                Timer::Assignment(group) => {
+                    self.turn(group, now, |turn| turn.assignment_surfaced(queued))
                 }
                 Timer::OffsetExpiry => Some(self.expiry_surfaced(queued, now)),
             };
@@ -415,6 +424,13 @@ impl Shard {
     pub fn last_index(&self) -> Index {
         self.services.outbox.decided()
     }
+}
+
+/// Topics that the two views do not show alike.
+fn differing(before: &TopicsView, after: &TopicsView) -> BTreeSet<TopicName> {
+    let gone_or_changed = before.topics().filter(|topic| after.topic(&topic.name) != Some(*topic));
+    let created = after.topics().filter(|topic| before.topic(&topic.name).is_none());
+    gone_or_changed.chain(created).map(|topic| topic.name.clone()).collect()
 }
 
 /// Whether a topic of the older view is missing in the newer, or is another one there.

@@ -27,6 +27,10 @@ pub(super) enum Timer {
     Session(GroupId, MemberId),
     /// A member did not come back with the id it was given.
     Pending(GroupId, MemberId),
+    /// Consumer protocol: a member did not give up what it was told to in its rebalance timeout.
+    Revocation(GroupId, MemberId),
+    /// Consumer protocol: a group's next target is to be computed.
+    Assignment(GroupId),
     /// Expired offsets are looked for.
     OffsetExpiry,
 }

@@ -93,6 +93,30 @@ impl Turn<'_> {
         last
     }
 
+    /// Makes `records` true together with an earlier decision of the same turn: in its batch where
+    /// that has room, else in batches of their own. Only for records without which the earlier
+    /// decision is whole all the same. Returns the last index.
+    pub(super) fn decide_also(
+        &mut self,
+        with: Option<Index>,
+        records: Vec<Record>,
+    ) -> Option<Index> {
+        if records.is_empty() {
+            return with;
+        }
+        let room = self.services.config.batch_bytes_max.saturating_sub(BATCH_HEADER_BYTES);
+        match with.filter(|index| self.services.outbox.has_room(*index, &records, room)) {
+            Some(index) => {
+                let was_void = self.group.hard.is_void();
+                let touched = self.replay_all(&records);
+                self.services.outbox.extend(records);
+                self.mark(index, touched, was_void);
+                with
+            }
+            None => self.decide_split(records),
+        }
+    }
+
     /// Answers a request about this group's members.
     pub(super) fn reply(&mut self, token: Token, reply: Reply) {
         self.services.outbox.reply(token, reply, self.group.marks.membership);
@@ -156,16 +180,27 @@ impl Turn<'_> {
 
     fn commit(&mut self, records: Vec<Record>) -> Index {
         let was_void = self.group.hard.is_void();
+        let touched = self.replay_all(&records);
+        let index = self.services.outbox.append(records);
+        self.mark(index, touched, was_void);
+        index
+    }
+
+    fn replay_all(&mut self, records: &[Record]) -> Touched {
         let mut touched = Touched::default();
-        for record in &records {
+        for record in records {
             match record {
                 Record::OffsetCommit(_) => touched.offsets = true,
                 _ => touched.membership = true,
             }
             self.group.hard.replay(record);
         }
+        touched
+    }
+
+    /// Lets answers wait for decision `index`, each kind for what it touched.
+    fn mark(&mut self, index: Index, touched: Touched, was_void: bool) {
         let existence = was_void != self.group.hard.is_void();
-        let index = self.services.outbox.append(records);
         let Marks { membership, offsets } = &mut self.group.marks;
         if touched.membership || existence {
             *membership = index;
@@ -173,11 +208,11 @@ impl Turn<'_> {
         if touched.offsets || existence {
             *offsets = index;
         }
-        index
     }
 }
 
-#[derive(Default)]
+/// What a decision is about.
+#[derive(Clone, Copy, Default)]
 struct Touched {
     membership: bool,
     offsets: bool,

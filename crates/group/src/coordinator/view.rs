@@ -90,6 +90,8 @@ pub enum BlockedOn {
     Join,
     /// To hand in the assignment (the leader) or to fetch its part.
     Sync,
+    /// To give up partitions (consumer protocol).
+    Revoke,
 }
 
 /// A member as the journal remembers it.
@@ -142,8 +144,10 @@ pub enum Cause {
     LeaderRejoined,
     /// A topic that members subscribe to was created or deleted, or has other partitions.
     TopicChanged,
-    /// An administrator chose another assignor.
+    /// An administrator chose another assignor, or a member's vote did.
     AssignorChanged,
+    /// A member did not give up what it was told to within its rebalance timeout.
+    RevocationExpired,
     /// The assignment was too large to be written.
     AssignmentTooLarge,
     /// The group came from the log with more members than are now allowed.

@@ -605,7 +605,8 @@ impl Stage {
     fn set_assignor(&mut self, command: &Command<'_>) -> Done {
         let settings = command.pairs().iter().map(|(group, name)| {
             let register_assignor = Some(Assignor::named(name).ok_or("no such assignor")?);
-            Ok(((*group).into(), GroupSettings { register_assignor }))
+            let own = GroupSettings { register_assignor, ..GroupSettings::default() };
+            Ok(((*group).into(), own))
         });
         let settings = settings.collect::<Result<SettingsView, String>>()?;
         let now = self.clock();

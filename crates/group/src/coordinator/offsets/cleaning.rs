@@ -4,6 +4,7 @@
 use super::super::barrier::Phase;
 use super::super::record::{GroupMetadata, Record};
 use super::super::turn::Turn;
+use crate::message::admin::GroupKind;
 use crate::probe::{self, Fault, Mark};
 use alloc::vec::Vec;
 use ottla_model::{Timestamp, TopicId, TopicsView};
@@ -17,7 +18,7 @@ impl Turn<'_> {
             self.decide_split(records);
         }
         let has_promises = self.group.roster.pending_len() > 0;
-        if self.group.phase.is_empty() && self.group.hard.offsets().is_empty() && !has_promises {
+        if self.group.is_empty() && self.group.hard.offsets().is_empty() && !has_promises {
             self.end_group();
         }
     }
@@ -26,6 +27,10 @@ impl Turn<'_> {
     /// `None` not at all.
     fn expiry_base(&self) -> Option<Option<Timestamp>> {
         let has_had_members = self.group.protocol_type.is_some();
+        if self.group.kind == GroupKind::Consumer {
+            // As Kafka has it: each offset from its commit, where nobody reads the topic.
+            return Some(None);
+        }
         match self.group.phase {
             // A group that is empty ages as a whole, from when its last member went.
             Phase::Empty if has_had_members => {
@@ -92,6 +97,7 @@ impl Turn<'_> {
             let partitions = committed.offsets().map(|(partition, _)| partition);
             records.extend(partitions.map(|partition| self.tombstone(topic, partition)));
         }
+        records.extend(self.end_of_consumers());
         if self.group.hard.metadata().is_some() {
             let group = self.group.id.clone();
             records.push(Record::GroupMetadata(GroupMetadata { group, value: None }));

@@ -47,6 +47,9 @@ impl Turn<'_> {
     /// Who may commit: a member of the current generation while it is in force; anyone into a
     /// group without members, if no generation is claimed.
     fn validate_commit(&self, ask: &Commit<'_>) -> Result<(), GroupError> {
+        if self.group.kind == GroupKind::Consumer {
+            return self.validate_consumer_commit(ask);
+        }
         let claims_generation = ask.generation.0 >= 0;
         if !claims_generation && self.group.phase.is_empty() {
             return Ok(());
@@ -124,6 +127,10 @@ impl Turn<'_> {
 
     /// Reads offsets of a group that exists.
     pub(in super::super) fn fetch_offsets(&mut self, call: &Call<'_>, ask: &Fetch<'_>) {
+        if let Err(error) = self.validate_consumer_fetch(ask) {
+            self.reply(call.token, Reply::FetchOffsets(Err(error)));
+            return;
+        }
         let topics = match &ask.topics {
             Some(topics) => topics
                 .iter()
@@ -174,7 +181,7 @@ impl Turn<'_> {
     /// Deletes offsets of a group that exists (KIP-496): of one without members all, of one of
     /// consumers those of topics nobody subscribes to.
     pub(in super::super) fn delete_offsets(&mut self, call: &Call<'_>, ask: &Delete<'_>) {
-        if !self.group.phase.is_empty() && !self.group.is_consumer() {
+        if !self.group.is_empty() && !self.group.is_consumer() {
             self.reply(call.token, Reply::DeleteOffsets(Err(GroupError::NonEmptyGroup)));
             return;
         }

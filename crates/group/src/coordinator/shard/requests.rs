@@ -7,6 +7,7 @@ use super::super::offsets::nothing_committed;
 use super::super::turn::{Call, Turn};
 use super::Shard;
 use crate::message::admin::{List, Listing};
+use crate::message::consumer::Standing;
 use crate::message::register::{self, Detection};
 use crate::message::{Ask, GroupError, Reply, Token};
 use crate::probe::{self, Fault, Mark};
@@ -64,6 +65,13 @@ impl Shard {
             Ask::Commit(commit) if !commit.knows_epochs => {
                 ask.refused(GroupError::IllegalGeneration)
             }
+            // Kafka says that there is no such group; to a member this says the same, and is what
+            // makes every client join again.
+            Ask::ConsumerHeartbeat(heartbeat)
+                if matches!(heartbeat.standing, Standing::Member(_)) =>
+            {
+                ask.refused(GroupError::UnknownMemberId)
+            }
             Ask::Commit(_)
             | Ask::DeleteOffsets(_)
             | Ask::Describe(_)
@@ -104,9 +112,8 @@ impl Turn<'_> {
             Ask::Sync(ask) => self.sync(call, ask),
             Ask::Heartbeat(ask) => self.heartbeat(call, ask),
             Ask::Leave(ask) => self.leave(call, ask),
-            Ask::ConsumerHeartbeat(_) | Ask::ConsumerDescribe(_) => {
-                self.reply(call.token, ask.refused(GroupError::GroupIdNotFound));
-            }
+            Ask::ConsumerHeartbeat(ask) => self.consumer_heartbeat(call, ask),
+            Ask::ConsumerDescribe(_) => self.describe_consumers(call),
             Ask::ConsumerMetadata(_) => self.tell_generation(call),
             Ask::Register(ask) => self.register(call, ask),
             Ask::RegisterHeartbeat(ask) => self.register_heartbeat(call, ask),
@@ -149,7 +156,11 @@ fn judge<'a>(config: &Config, ask: &'a Ask<'a>) -> Result<Scope<'a>, GroupError>
         Ask::Sync(sync) => named(sync.group),
         Ask::Heartbeat(heartbeat) => named(heartbeat.group),
         Ask::Leave(leave) => named(leave.group),
-        Ask::ConsumerHeartbeat(heartbeat) => named(heartbeat.group),
+        Ask::ConsumerHeartbeat(heartbeat) => match (heartbeat.group, heartbeat.standing) {
+            ("", _) => Err(GroupError::InvalidRequest),
+            (group, Standing::Joining) => Ok(Scope::New(group)),
+            (group, _) => Ok(Scope::Existing(group)),
+        },
         Ask::ConsumerDescribe(describe) => named(describe.group),
         Ask::ConsumerMetadata(metadata) => named(metadata.group),
         Ask::Register(register) => judge_registration(config, register),

@@ -12,7 +12,7 @@ impl Shard {
     pub fn states(&self) -> Observed<StateCounts> {
         let mut value = StateCounts::default();
         for group in self.groups.values() {
-            value.count(group.phase.state());
+            value.count(group.state());
         }
         Observed { value, after: self.pending_last() }
     }

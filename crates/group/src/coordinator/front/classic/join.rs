@@ -22,7 +22,8 @@ use ottla_model::{InstanceId, MemberId, TopicName};
 impl Turn<'_> {
     /// A join of a group that exists, or that a new member may bring into being.
     pub(in super::super::super) fn join(&mut self, call: &Call<'_>, ask: &Join<'_>) {
-        if self.group.kind != GroupKind::Classic && !self.group.roster.is_empty() {
+        let is_empty = self.group.roster.is_empty() && self.group.hard.consumers().is_empty();
+        if self.group.kind != GroupKind::Classic && !is_empty {
             self.refuse_join(call, GroupError::InconsistentGroupProtocol, ask.member);
         } else if ask.protocols.len() > PROTOCOLS_MAX {
             self.refuse_join(call, GroupError::InvalidRequest, ask.member);
@@ -144,6 +145,7 @@ impl Turn<'_> {
     /// Adds a member and rebalances. `stranger`: it does not know its id until it is answered.
     fn add_member(&mut self, call: &Call<'_>, ask: &Join<'_>, id: MemberId, stranger: bool) {
         if self.group.roster.is_empty() {
+            self.leave_consumer_protocol();
             self.group.kind = GroupKind::Classic;
             self.group.protocol_type = Some(Arc::from(ask.protocol_type));
         }

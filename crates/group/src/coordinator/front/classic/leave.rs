@@ -2,6 +2,7 @@
 
 use super::super::super::turn::{Call, Turn};
 use super::super::super::view::{Cause, Trigger};
+use crate::message::admin::GroupKind;
 use crate::message::classic::{Leave, Leaver, Leaving, Left};
 use crate::message::{GroupError, Reply};
 use alloc::vec::Vec;
@@ -10,6 +11,12 @@ use ottla_model::{InstanceId, MemberId};
 impl Turn<'_> {
     /// Members leave a group that exists.
     pub(in super::super::super) fn leave(&mut self, call: &Call<'_>, ask: &Leave<'_>) {
+        if self.group.kind == GroupKind::Consumer {
+            let outcomes = self.dismiss_consumers(ask);
+            let members = ask.members.iter().zip(outcomes).map(|(l, outcome)| leaving(l, outcome));
+            let left = Left { members: members.collect() };
+            return self.reply(call.token, Reply::Leave(Ok(left)));
+        }
         let mut triggers = Vec::new();
         let outcomes = ask.members.iter().map(|leaver| {
             let outcome = self.let_go(leaver, &mut triggers);

@@ -38,7 +38,9 @@ impl Turn<'_> {
     /// Derives the soft state from the hard one: the last generation is in force, nobody waits,
     /// every session begins anew.
     pub(in super::super) fn restore(&mut self) {
-        let Some(metadata) = self.group.hard.metadata().cloned() else { return };
+        let Some(metadata) = self.group.hard.metadata().cloned() else {
+            return self.restore_consumers();
+        };
         self.group.generation = metadata.generation;
         self.group.is_restored = true;
         self.group.protocol_type =

@@ -15,6 +15,9 @@ impl Turn<'_> {
         id: &MemberId,
         queued: Instant,
     ) -> Due {
+        if self.group.kind == GroupKind::Consumer {
+            return self.consumer_session_surfaced(id, queued);
+        }
         let now = self.now.mono;
         let Some(member) = self.group.roster.member_mut(id) else { return Due::Never };
         let due = member.session.surfaced(queued, now);

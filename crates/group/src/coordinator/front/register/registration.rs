@@ -37,7 +37,8 @@ impl Turn<'_> {
         let detection = Detection::new(frequency, ask.failed_heartbeat_threshold)
             .ok_or(GroupError::InvalidRequest)?;
         let roster = &self.group.roster;
-        if self.group.kind != GroupKind::Register && !roster.is_empty() {
+        let is_empty = roster.is_empty() && self.group.hard.consumers().is_empty();
+        if self.group.kind != GroupKind::Register && !is_empty {
             return Err(GroupError::InconsistentGroupProtocol);
         }
         if !ask.member.is_empty() && roster.member(ask.member).is_none() {
@@ -112,6 +113,7 @@ impl Turn<'_> {
             self.close();
         }
         self.group.roster.break_promises();
+        self.leave_consumer_protocol();
         self.group.kind = GroupKind::Register;
     }
 

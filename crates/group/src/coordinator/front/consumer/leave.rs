@@ -1,0 +1,122 @@
+//! Members go: for good, for now, or because they are removed.
+
+use crate::coordinator::consumers::{AWAY, member_end};
+use crate::coordinator::reconcile::{Position, State};
+use crate::coordinator::turn::Turn;
+use crate::coordinator::view::Cause;
+use crate::message::GroupError;
+use crate::message::classic::{Leave, Leaver};
+use crate::message::consumer::{Beat, Heartbeat, Standing};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+use ottla_model::MemberId;
+
+impl Turn<'_> {
+    /// A member goes for good (epoch -1).
+    pub(super) fn leave_consumer(&mut self, ask: &Heartbeat<'_>) -> Result<Beat, GroupError> {
+        self.validate_consumer(ask.member, ask.instance)?;
+        let id = MemberId::from(ask.member);
+        self.remove_consumers(core::slice::from_ref(&id), Cause::Left);
+        Ok(gone(id, Standing::Leaving))
+    }
+
+    /// A static member goes and will be back within its session timeout (epoch -2): it keeps what
+    /// it has until then.
+    pub(super) fn leave_consumer_for_now(
+        &mut self,
+        ask: &Heartbeat<'_>,
+    ) -> Result<Beat, GroupError> {
+        self.validate_consumer(ask.member, ask.instance)?;
+        let member = self.group.hard.consumers().member(ask.member);
+        let (id, member) = member.ok_or(GroupError::UnknownMemberId)?;
+        let (id, position) = (id.clone(), member.position());
+        let away = Position {
+            epoch: AWAY,
+            previous_epoch: position.epoch,
+            assigned: position.assigned.clone(),
+            state: State::Away,
+        };
+        self.decide(alloc::vec![away.to_record(&self.group.id, &id)])?;
+        self.renew_consumer_session(&id);
+        if let Some(motion) = &mut self.group.motion {
+            let pulse = motion.pulse(&id);
+            pulse.revocation.disarm();
+            pulse.revokes_since = None;
+            self.services.lifelines.cut(pulse.connection.take());
+        }
+        Ok(gone(id, Standing::LeavingForNow))
+    }
+
+    /// An administrator removes members, by id or by instance id; so may a classic LeaveGroup.
+    pub(in super::super::super) fn dismiss_consumers(
+        &mut self,
+        ask: &Leave<'_>,
+    ) -> Vec<Result<(), GroupError>> {
+        let mut dismissed = Vec::new();
+        let mut outcomes = Vec::with_capacity(ask.members.len());
+        for leaver in &ask.members {
+            let found = self.consumer_to_dismiss(leaver);
+            outcomes.push(found.as_ref().map(|_| ()).map_err(|error| *error));
+            dismissed.extend(found);
+        }
+        dismissed.sort_unstable();
+        dismissed.dedup();
+        self.remove_consumers(&dismissed, Cause::Left);
+        outcomes
+    }
+
+    fn consumer_to_dismiss(&self, leaver: &Leaver<'_>) -> Result<MemberId, GroupError> {
+        match (leaver.member, leaver.instance) {
+            ("", instance) => {
+                let holder = instance.and_then(|i| self.group.hard.consumers().holder(i));
+                holder.cloned().ok_or(GroupError::UnknownMemberId)
+            }
+            (member, instance) => {
+                self.validate_consumer(member, instance)?;
+                Ok(MemberId::from(member))
+            }
+        }
+    }
+
+    /// Members are no longer part of the group: what they held is free at once.
+    pub(super) fn remove_consumers(&mut self, ids: &[MemberId], cause: Cause) {
+        if ids.is_empty() {
+            return;
+        }
+        let triggers: Vec<_> = ids.iter().map(|id| self.consumer_trigger(cause, id)).collect();
+        let mut records = Vec::new();
+        let mut patterns: BTreeMap<Arc<str>, u32> = BTreeMap::new();
+        for id in ids {
+            records.extend(member_end(&self.group.id, id));
+            let member = self.group.hard.consumers().member(id);
+            if let Some(pattern) = member.and_then(|(_, member)| member.says().pattern()) {
+                *patterns.entry(pattern.clone()).or_insert(0) += 1;
+            }
+        }
+        let ended = patterns.iter().filter_map(|(pattern, gone)| self.pattern_end(pattern, *gone));
+        records.extend(ended);
+        let index = self.decide_split(records);
+        for id in ids {
+            self.forget_pulse(id);
+            self.tell_target(id);
+        }
+        let index = self.raise_epoch(index, triggers);
+        self.renew_target(index);
+        self.note_arrival();
+    }
+
+    /// Nobody listens for a member any more.
+    pub(super) fn forget_pulse(&mut self, id: &MemberId) {
+        if let Some(motion) = &mut self.group.motion
+            && let Some(pulse) = motion.pulses.remove(id)
+        {
+            self.services.lifelines.cut(pulse.connection);
+        }
+    }
+}
+
+fn gone(member: MemberId, standing: Standing) -> Beat {
+    Beat { member, standing, interval: Duration::ZERO, assignment: None }
+}

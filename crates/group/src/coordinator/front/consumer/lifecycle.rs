@@ -1,0 +1,92 @@
+//! The beginning and the end of a group's time with this protocol: taking over from the log,
+//! coming from another protocol, going to another one, ending.
+
+use crate::coordinator::consumers::member_end;
+use crate::coordinator::reconcile::State;
+use crate::coordinator::record::{
+    ConsumerGroupMetadata, ConsumerGroupPartitionMetadata, ConsumerGroupRegularExpression,
+    ConsumerGroupTargetAssignmentMetadata, GroupMetadata, Record,
+};
+use crate::coordinator::timers::Timer;
+use crate::coordinator::turn::Turn;
+use crate::message::admin::GroupKind;
+use alloc::vec::Vec;
+
+impl Turn<'_> {
+    /// Derives the soft state from the hard one: every session begins anew, and so does the time
+    /// of members that are to give something up.
+    pub(in super::super) fn restore_consumers(&mut self) {
+        let consumers = self.group.hard.consumers();
+        if consumers.is_void() {
+            return;
+        }
+        let default = self.services.config.consumer_session_timeout;
+        let members = consumers.members().map(|(id, member)| {
+            let owes = matches!(member.position().state, State::Unrevoked { .. });
+            (id.clone(), owes.then(|| member.says().rebalance_timeout.unwrap_or(default)))
+        });
+        let members: Vec<_> = members.collect();
+        self.group.generation = consumers.epoch();
+        self.group.kind = GroupKind::Consumer;
+        self.group.protocol_type = Some(crate::coordinator::group::CONSUMER.into());
+        let (now, group) = (self.now.mono, self.group.id.clone());
+        for (id, owes) in members {
+            self.renew_consumer_session(&id);
+            let (Some(timeout), Some(motion)) = (owes, &mut self.group.motion) else { continue };
+            let pulse = motion.pulse(&id);
+            pulse.revokes_since = Some(now);
+            let timer = || Timer::Revocation(group.clone(), id.clone());
+            self.services.timers.arm(&mut pulse.revocation, now, timeout, timer);
+        }
+        self.consumer_topics_changed(None);
+    }
+
+    /// The records that end a classic group without members, so that it can be one of this
+    /// protocol.
+    pub(super) fn end_of_classic(&self) -> Vec<Record> {
+        let group = self.group.id.clone();
+        let metadata = self.group.hard.metadata();
+        let end = metadata.map(|_| Record::GroupMetadata(GroupMetadata { group, value: None }));
+        end.into_iter().collect()
+    }
+
+    /// The records that end this protocol's side of a group, in the order Kafka needs to read them.
+    pub(in super::super::super) fn end_of_consumers(&self) -> Vec<Record> {
+        let consumers = self.group.hard.consumers();
+        let group = self.group.id.clone();
+        if consumers.is_void() {
+            return Vec::new();
+        }
+        let (mut records, mut targets, mut says) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, _) in consumers.members() {
+            let [position, target, word] = member_end(&group, id);
+            records.push(position);
+            targets.push(target);
+            says.push(word);
+        }
+        records.extend(targets);
+        let target = ConsumerGroupTargetAssignmentMetadata { group: group.clone(), value: None };
+        records.push(Record::ConsumerGroupTargetAssignmentMetadata(target));
+        records.extend(says);
+        records.extend(consumers.patterns().keys().map(|regex| {
+            Record::ConsumerGroupRegularExpression(ConsumerGroupRegularExpression {
+                group: group.clone(),
+                regex: regex.clone(),
+                value: None,
+            })
+        }));
+        if consumers.has_topics_record() {
+            let topics = ConsumerGroupPartitionMetadata { group: group.clone(), value: None };
+            records.push(Record::ConsumerGroupPartitionMetadata(topics));
+        }
+        records.push(Record::ConsumerGroupMetadata(ConsumerGroupMetadata { group, value: None }));
+        records
+    }
+
+    /// A group without members leaves this protocol for another one.
+    pub(in super::super) fn leave_consumer_protocol(&mut self) {
+        let records = self.end_of_consumers();
+        self.decide_split(records);
+        self.group.motion = None;
+    }
+}

@@ -1,0 +1,48 @@
+//! Members that fell silent, and members that do not give up what they were told to.
+
+use crate::coordinator::reconcile::State;
+use crate::coordinator::timers::Due;
+use crate::coordinator::turn::Turn;
+use crate::coordinator::view::Cause;
+use crate::probe::{self, Mark};
+use ottla_model::{Instant, MemberId};
+
+impl Turn<'_> {
+    /// A session's heap entry surfaced.
+    pub(in super::super) fn consumer_session_surfaced(
+        &mut self,
+        id: &MemberId,
+        queued: Instant,
+    ) -> Due {
+        let now = self.now.mono;
+        let Some(motion) = &mut self.group.motion else { return Due::Never };
+        let Some(pulse) = motion.pulses.get_mut(id) else { return Due::Never };
+        let due = pulse.session.surfaced(queued, now);
+        if due == Due::Now {
+            probe::hit(Mark::CoordinatorSessionEnded);
+            self.remove_consumers(core::slice::from_ref(id), Cause::SessionExpired);
+        }
+        due
+    }
+
+    /// A revocation's heap entry surfaced: whoever still owes it may own nothing any more, for
+    /// others wait (KIP-848, "Rebalance Timeout").
+    pub(in super::super::super) fn revocation_surfaced(
+        &mut self,
+        id: &MemberId,
+        queued: Instant,
+    ) -> Due {
+        let now = self.now.mono;
+        let Some(motion) = &mut self.group.motion else { return Due::Never };
+        let Some(pulse) = motion.pulses.get_mut(id) else { return Due::Never };
+        let due = pulse.revocation.surfaced(queued, now);
+        let member = self.group.hard.consumers().member(id);
+        let owes =
+            member.is_some_and(|(_, m)| matches!(m.position().state, State::Unrevoked { .. }));
+        if due == Due::Now && owes {
+            probe::hit(Mark::CoordinatorRevocationEnded);
+            self.remove_consumers(core::slice::from_ref(id), Cause::RevocationExpired);
+        }
+        due
+    }
+}

@@ -1,0 +1,254 @@
+//! What a member says of itself, and what becomes of that: its record, the patterns of the group,
+//! the votes. The first step of a heartbeat.
+
+use super::place::Place;
+use crate::coordinator::consumers::{member_end, partitions_of};
+use crate::coordinator::output::Index;
+use crate::coordinator::pattern::Pattern;
+use crate::coordinator::reconcile::{Position, State};
+use crate::coordinator::record::{
+    ConsumerGroupMemberMetadata, ConsumerGroupMemberMetadataValue, ConsumerGroupRegularExpression,
+    ConsumerGroupRegularExpressionValue, ConsumerGroupTargetAssignmentMember, Record,
+};
+use crate::coordinator::turn::{Call, Turn};
+use crate::coordinator::view::Cause;
+use crate::message::GroupError;
+use crate::message::admin::GroupKind;
+use crate::message::consumer::Heartbeat;
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use ottla_model::{Generation, InstanceId, MemberId, TopicName, TopicsView};
+
+/// What a heartbeat's first step did.
+pub(super) struct Subscribed {
+    /// Its decision, if it took one.
+    pub(super) index: Option<Index>,
+    /// Whether the member wants other topics than before.
+    pub(super) is_changed: bool,
+}
+
+impl Turn<'_> {
+    /// Writes down what the member says, and raises the epoch if others are concerned.
+    pub(super) fn subscribe_consumer(
+        &mut self,
+        call: &Call<'_>,
+        ask: &Heartbeat<'_>,
+        id: &MemberId,
+        place: &Place,
+    ) -> Result<Subscribed, GroupError> {
+        let former = match place {
+            Place::Replaces(former) => former,
+            Place::New | Place::Known => id,
+        };
+        let member = self.group.hard.consumers().member(former);
+        let before = member.map(|(_, member)| member.says().clone());
+        let says = described(call, ask, before.as_deref());
+        if before.as_deref() == Some(&says) && !matches!(place, Place::Replaces(_)) {
+            return Ok(Subscribed { index: None, is_changed: false });
+        }
+        let wants_the_same = before.as_ref().is_some_and(|before| {
+            before.topics == says.topics && before.pattern() == says.pattern()
+        });
+        let elected = self.group.hard.consumers().elected().cloned();
+        self.check_room_for(&says, id, before.as_deref().map(|before| (former, before)))?;
+        let mut records = self.entering(&says, id, place)?;
+        records.extend(self.pattern_records(before.as_deref(), &says)?);
+        let index = self.decide(records)?;
+        self.enter_protocol();
+        if let Place::Replaces(former) = place {
+            self.forget_pulse(former);
+            self.tell_target(former);
+        }
+        self.tell_target(id);
+        let cause = match place {
+            Place::New => Some(Cause::Joined),
+            _ if !wants_the_same => Some(Cause::MetadataChanged),
+            _ if elected.as_ref() != self.group.hard.consumers().elected() => {
+                Some(Cause::AssignorChanged)
+            }
+            _ => None,
+        };
+        let index = match cause.map(|cause| self.consumer_trigger(cause, id)) {
+            Some(trigger) => self.raise_epoch(Some(index), Some(trigger)),
+            None => Some(index),
+        };
+        Ok(Subscribed { index, is_changed: !wants_the_same })
+    }
+
+    /// The records that make a member of `id` what it says it is. One that takes a former self's
+    /// place takes its target and what it held too, at the beginning of its epochs.
+    fn entering(
+        &self,
+        says: &ConsumerGroupMemberMetadataValue,
+        id: &MemberId,
+        place: &Place,
+    ) -> Result<Vec<Record>, GroupError> {
+        let group = self.group.id.clone();
+        let mut records = self.end_of_classic();
+        let says = Record::ConsumerGroupMemberMetadata(ConsumerGroupMemberMetadata {
+            group: group.clone(),
+            member: id.clone(),
+            value: Some(Arc::new(says.clone())),
+        });
+        let Place::Replaces(former) = place else {
+            records.push(says);
+            return Ok(records);
+        };
+        let member = self.group.hard.consumers().member(former);
+        let (_, former_self) = member.ok_or(GroupError::UnknownMemberId)?;
+        records.extend(member_end(&group, former));
+        records.push(says);
+        let target = ConsumerGroupTargetAssignmentMember {
+            group: group.clone(),
+            member: id.clone(),
+            value: Some(partitions_of(former_self.target().iter().copied())),
+        };
+        records.push(Record::ConsumerGroupTargetAssignmentMember(target));
+        records.push(revived(former_self.position()).to_record(&group, id));
+        Ok(records)
+    }
+
+    fn check_room_for(
+        &self,
+        says: &ConsumerGroupMemberMetadataValue,
+        id: &MemberId,
+        before: Option<(&MemberId, &ConsumerGroupMemberMetadataValue)>,
+    ) -> Result<(), GroupError> {
+        let own = before.map_or(0, |(id, before)| id.len() + before.estimated_bytes());
+        let others = self.group.hard.consumers().bytes() - own;
+        let bound = self.services.config.group_metadata_bytes_max;
+        match others + id.len() + says.estimated_bytes() > bound {
+            true => Err(GroupError::GroupMaxSizeReached),
+            false => Ok(()),
+        }
+    }
+
+    /// A pattern that is new to the group is matched, one that nobody has any more ends.
+    fn pattern_records(
+        &self,
+        before: Option<&ConsumerGroupMemberMetadataValue>,
+        now: &ConsumerGroupMemberMetadataValue,
+    ) -> Result<Vec<Record>, GroupError> {
+        let (before, now) = (before.and_then(|before| before.pattern()), now.pattern());
+        if before == now {
+            return Ok(Vec::new());
+        }
+        let mut records = Vec::new();
+        records.extend(before.and_then(|before| self.pattern_end(before, 1)));
+        if let Some(pattern) = now
+            && !self.group.hard.consumers().patterns().contains_key(pattern)
+        {
+            let parsed = Pattern::parse(pattern)?;
+            let view = self.services.topics.as_deref();
+            let topics = view.map_or_else(Vec::new, |view| parsed.topics(view));
+            records.push(self.pattern_record(pattern, topics));
+        }
+        Ok(records)
+    }
+
+    /// The record that ends a pattern, if no more than `members` subscribe to it.
+    pub(super) fn pattern_end(&self, pattern: &Arc<str>, members: u32) -> Option<Record> {
+        let consumers = self.group.hard.consumers();
+        let times = consumers.subscribed_patterns().get(pattern).copied().unwrap_or_default();
+        let ends = times <= members && consumers.patterns().contains_key(pattern);
+        ends.then(|| {
+            Record::ConsumerGroupRegularExpression(ConsumerGroupRegularExpression {
+                group: self.group.id.clone(),
+                regex: pattern.clone(),
+                value: None,
+            })
+        })
+    }
+
+    fn pattern_record(&self, pattern: &Arc<str>, topics: Vec<TopicName>) -> Record {
+        let value = ConsumerGroupRegularExpressionValue {
+            topics,
+            // Ours have no version; Kafka would match anew, which costs it little.
+            version: 0,
+            resolved_at: self.now.wall,
+        };
+        Record::ConsumerGroupRegularExpression(ConsumerGroupRegularExpression {
+            group: self.group.id.clone(),
+            regex: pattern.clone(),
+            value: Some(value),
+        })
+    }
+
+    /// A record for each pattern that stands for other topics now. Only topics that differ are
+    /// looked at, where it is known which do.
+    pub(in super::super::super) fn rematched(
+        &self,
+        view: &TopicsView,
+        differing: Option<&BTreeSet<TopicName>>,
+    ) -> Vec<Record> {
+        let consumers = self.group.hard.consumers();
+        let mut records = Vec::new();
+        for pattern in consumers.subscribed_patterns().keys() {
+            let Ok(parsed) = Pattern::parse(pattern) else { continue };
+            let before = consumers.patterns().get(pattern).map(|known| &known.topics);
+            let topics: Vec<TopicName> = match (differing, before) {
+                (Some(differing), Some(before)) => {
+                    let kept = before.iter().filter(|topic| !differing.contains(*topic));
+                    let is_in = |t: &&TopicName| view.topic(t).is_some() && parsed.matches(t);
+                    let topics: BTreeSet<_> =
+                        kept.chain(differing.iter().filter(is_in)).cloned().collect();
+                    topics.into_iter().collect()
+                }
+                _ => parsed.topics(view),
+            };
+            if before != Some(&topics) {
+                records.push(self.pattern_record(pattern, topics));
+            }
+        }
+        records
+    }
+
+    /// From here on the group is one of the consumer protocol.
+    fn enter_protocol(&mut self) {
+        if self.group.kind != GroupKind::Consumer {
+            self.group.roster.break_promises();
+            self.group.kind = GroupKind::Consumer;
+            self.group.protocol_type = Some(Arc::from(crate::coordinator::group::CONSUMER));
+            self.group.protocol = None;
+            self.group.subscribed = None;
+        }
+    }
+}
+
+/// What a member says of itself now: what its heartbeat leaves out is as it was before.
+fn described(
+    call: &Call<'_>,
+    ask: &Heartbeat<'_>,
+    before: Option<&ConsumerGroupMemberMetadataValue>,
+) -> ConsumerGroupMemberMetadataValue {
+    let text = |new: Option<&str>, old: Option<Arc<str>>| new.map(Arc::from).or(old);
+    let (instance, rack, topics, regex, rebalance_timeout, assignor) = match before.cloned() {
+        Some(b) => (b.instance, b.rack, b.topics, b.regex, b.rebalance_timeout, b.assignor),
+        None => (None, None, Vec::new(), None, None, None),
+    };
+    ConsumerGroupMemberMetadataValue {
+        instance: ask.instance.map(InstanceId::from).or(instance),
+        rack: text(ask.rack, rack),
+        client_id: Arc::from(call.client.id),
+        client_host: Arc::from(call.client.host),
+        topics: ask.topics.as_ref().map_or(topics, |topics| {
+            let topics: BTreeSet<&str> = topics.iter().copied().collect();
+            topics.into_iter().map(TopicName::from).collect()
+        }),
+        regex: text(ask.regex, regex).filter(|regex| !regex.is_empty()),
+        rebalance_timeout: ask.rebalance_timeout.or(rebalance_timeout),
+        assignor: text(ask.assignor, assignor),
+        classic: None,
+    }
+}
+
+/// Where a static member that was away begins again: with what it held, in no epoch.
+pub(super) fn revived(position: &Position) -> Position {
+    Position {
+        epoch: Generation(0),
+        previous_epoch: Generation(0),
+        assigned: position.assigned.clone(),
+        state: State::Stable,
+    }
+}

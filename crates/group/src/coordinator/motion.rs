@@ -1,0 +1,76 @@
+//! What of a group of the consumer protocol is soft: who is late, which target is being worked
+//! out, and why. Derived from the hard state when a shard takes over, and lost with it.
+
+use super::journal::Triggers;
+use super::map::{Map, seeded};
+use super::timers::Deadline;
+use crate::assign::server::Target;
+use ottla_model::{ConnectionId, Instant, MemberId, Now};
+
+/// Beside a group's members, what moves them.
+#[derive(Debug)]
+pub(super) struct Motion {
+    /// Every member's pulse.
+    pub(super) pulses: Map<MemberId, Pulse>,
+    /// The next target, ahead of the hard one while it is worked out. Dropped when in doubt: it is
+    /// made anew from the hard state.
+    pub(super) target: Option<Target>,
+    /// When the next target is worked out, if one is due later.
+    pub(super) assignment: Deadline,
+    /// When the last target was computed.
+    pub(super) assigned_at: Option<Instant>,
+    /// What asked for the next target, since when.
+    pub(super) wanted: Option<Wanted>,
+    /// Since when members move to the last target, until they have all arrived.
+    pub(super) moving_since: Option<Instant>,
+}
+
+/// Why there is to be a new target.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) since: Now,
+    pub(super) triggers: Triggers,
+}
+
+/// When a member is late.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    /// When it is taken for dead.
+    pub(super) session: Deadline,
+    /// When it has taken too long to give up what it was told to.
+    pub(super) revocation: Deadline,
+    /// Since when it is to give something up.
+    pub(super) revokes_since: Option<Instant>,
+    /// The connection its last request came on.
+    pub(super) connection: Option<ConnectionId>,
+}
+
+impl Motion {
+    /// Nothing moves.
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            pulses: seeded(seed),
+            target: None,
+            assignment: Deadline::unarmed(),
+            assigned_at: None,
+            wanted: None,
+            moving_since: None,
+        }
+    }
+
+    /// A member's pulse, from now on if there was none.
+    pub(super) fn pulse(&mut self, id: &MemberId) -> &mut Pulse {
+        self.pulses.entry_ref(id).or_insert_with(Pulse::new)
+    }
+}
+
+impl Pulse {
+    fn new() -> Self {
+        Self {
+            session: Deadline::unarmed(),
+            revocation: Deadline::unarmed(),
+            revokes_since: None,
+            connection: None,
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! From one epoch to the next: what changes a group's epoch, and the target that follows.
+//!
+//! An epoch counts versions of members, subscriptions and topics. A target is computed for an
+//! epoch, at once for the first change after a while and together for a burst of them
+//! (`group.consumer.assignment.interval.ms`), in slices short enough that no other group waits for
+//! a large one. Until then the last target stands, which is safe: members move only between what
+//! is written. Knows no request.
+
+use super::consumers::{Says, partitions_of};
+use super::group::Group;
+use super::motion::{Motion, Wanted};
+use super::output::Index;
+use super::reconcile::Slot;
+use super::record::{
+    ConsumerGroupMetadata, ConsumerGroupMetadataValue, ConsumerGroupPartitionMetadata,
+    ConsumerGroupTargetAssignmentMember, ConsumerGroupTargetAssignmentMetadata,
+    ConsumerGroupTargetAssignmentMetadataValue, Record,
+};
+use super::timers::{Due, Timer};
+use super::turn::Turn;
+use super::view::Trigger;
+use crate::assign::server::{MemberFacts, Progress, ServerAssignor, Target};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+use ottla_model::{Instant, MemberId, TopicName, TopicsView};
+
+impl Turn<'_> {
+    /// Members, subscriptions or topics are others now: raises the epoch, and says why.
+    pub(super) fn raise_epoch(
+        &mut self,
+        with: Option<Index>,
+        triggers: impl IntoIterator<Item = Trigger>,
+    ) -> Option<Index> {
+        let consumers = self.group.hard.consumers();
+        let last = consumers.epoch().max(self.group.generation);
+        let epoch = super::front::classic::next(last);
+        let metadata_hash = self.subscribed_digest();
+        let group = self.group.id.clone();
+        let mut records = Vec::new();
+        if consumers.has_topics_record() {
+            let record = ConsumerGroupPartitionMetadata { group: group.clone(), value: None };
+            records.push(Record::ConsumerGroupPartitionMetadata(record));
+        }
+        let value = Some(ConsumerGroupMetadataValue { epoch, metadata_hash });
+        records.push(Record::ConsumerGroupMetadata(ConsumerGroupMetadata { group, value }));
+        let index = self.decide_also(with, records);
+        self.group.generation = epoch;
+        let now = self.now;
+        let motion = self.motion();
+        let wanted = motion
+            .wanted
+            .get_or_insert_with(|| Wanted { since: now, triggers: Default::default() });
+        wanted.triggers.extend(triggers);
+        index
+    }
+
+    /// Computes the target of the present epoch, unless it is not due yet.
+    pub(super) fn renew_target(&mut self, with: Option<Index>) -> Option<Index> {
+        let consumers = self.group.hard.consumers();
+        if consumers.epoch() <= consumers.target_epoch() {
+            return with;
+        }
+        if consumers.is_empty() {
+            self.motion().target = None;
+            return self.write_target(with, Vec::new());
+        }
+        // What is not known of topics yet must not look as if it were gone.
+        let Some(view) = self.services.topics.clone() else { return with };
+        if let Some(wait) = self.assignment_wait() {
+            self.arm_assignment(wait);
+            return with;
+        }
+        let mut target = match self.motion().target.take() {
+            Some(target) => target,
+            None => self.target_from_records(&view),
+        };
+        if target.assignor() != self.elected_assignor() {
+            target.set_assignor(self.elected_assignor());
+        }
+        let progress = target.step(SLICE);
+        let changed = match progress {
+            Progress::Working => Vec::new(),
+            Progress::Settled => target.take_changed(),
+        };
+        let shares = changed.into_iter().map(|id| {
+            let share = target.share(&id);
+            (id, share)
+        });
+        let shares: Vec<_> = shares.collect();
+        self.motion().target = Some(target);
+        match progress {
+            Progress::Working => {
+                self.arm_assignment(Duration::ZERO);
+                with
+            }
+            Progress::Settled => {
+                let records = self.target_records(shares);
+                self.write_target(with, records)
+            }
+        }
+    }
+
+    /// The next target's time has come.
+    pub(super) fn assignment_surfaced(&mut self, queued: Instant) -> Due {
+        let now = self.now.mono;
+        let due = self.motion().assignment.surfaced(queued, now);
+        if due == Due::Now {
+            self.renew_target(None);
+        }
+        due
+    }
+
+    /// Topics became others; `None` where nothing is known of how they were. Matches patterns anew
+    /// and raises the epoch of a group that this concerns.
+    pub(super) fn consumer_topics_changed(&mut self, differing: Option<&BTreeSet<TopicName>>) {
+        if self.group.hard.consumers().is_empty() {
+            return;
+        }
+        let Some(view) = self.services.topics.clone() else { return };
+        if let Some(target) = &mut self.motion().target {
+            target.set_view(&view);
+        }
+        let records = self.rematched(&view, differing);
+        let has_matched = !records.is_empty();
+        let index = self.decide_also(None, records);
+        if has_matched {
+            self.tell_target_of_everyone();
+        }
+        let hash = self.subscribed_digest();
+        let consumers = self.group.hard.consumers();
+        if has_matched || hash != consumers.metadata_hash() {
+            let subscribed = consumers.subscribed_topics();
+            let changed =
+                differing.into_iter().flatten().filter(|topic| subscribed.contains(topic));
+            let triggers: Vec<_> = changed.map(Trigger::of_topic).collect();
+            let index = self.raise_epoch(index, triggers);
+            self.renew_target(index);
+        } else {
+            // There was no view when the last epoch began.
+            self.renew_target(index);
+        }
+    }
+
+    /// Tells the next target, where there is one, what a member is now.
+    pub(super) fn tell_target(&mut self, id: &str) {
+        let Group { hard, motion, .. } = &mut *self.group;
+        let Some(target) = motion.as_mut().and_then(|motion| motion.target.as_mut()) else {
+            return;
+        };
+        match hard.consumers().member(id) {
+            None => target.remove_member(id),
+            Some((id, member)) => {
+                let topics = hard.consumers().topics_of(member.says());
+                tell(target, id, member.says(), topics);
+            }
+        }
+    }
+
+    fn tell_target_of_everyone(&mut self) {
+        let members = self.group.hard.consumers().members();
+        let ids: Vec<_> = members.map(|(id, _)| id.clone()).collect();
+        ids.iter().for_each(|id| self.tell_target(id));
+    }
+
+    /// How much longer the next target waits, if it does.
+    fn assignment_wait(&mut self) -> Option<Duration> {
+        let own = self.services.settings.of(&self.group.id).consumer_assignment_interval;
+        let interval = own.unwrap_or(self.services.config.consumer_assignment_interval);
+        let now = self.now.mono;
+        let due = self.motion().assigned_at? + interval;
+        (due > now).then(|| due.since(now))
+    }
+
+    fn arm_assignment(&mut self, wait: Duration) {
+        let Group { id, motion, .. } = &mut *self.group;
+        let Some(motion) = motion else { return };
+        let (deadline, now) = (&mut motion.assignment, self.now.mono);
+        self.services.timers.arm(deadline, now, wait, || Timer::Assignment(id.clone()));
+    }
+
+    fn elected_assignor(&self) -> ServerAssignor {
+        let elected = self.group.hard.consumers().elected();
+        elected.and_then(|name| ServerAssignor::named(name)).unwrap_or_default()
+    }
+
+    /// The next target as it follows from what is written.
+    fn target_from_records(&self, view: &Arc<TopicsView>) -> Target {
+        let consumers = self.group.hard.consumers();
+        let mut target = Target::new(self.elected_assignor(), view);
+        for (id, member) in consumers.members() {
+            tell(&mut target, id, member.says(), consumers.topics_of(member.says()));
+            target.restore(id, member.target().iter().copied());
+        }
+        target
+    }
+
+    /// A record for each of these members whose target is another one now.
+    fn target_records(
+        &self,
+        shares: Vec<(MemberId, crate::message::consumer::Partitions)>,
+    ) -> Vec<Record> {
+        let consumers = self.group.hard.consumers();
+        let differs = |(id, share): &(MemberId, _)| {
+            let member = consumers.member(id);
+            member
+                .is_some_and(|(_, member)| *share != partitions_of(member.target().iter().copied()))
+        };
+        let records = shares.into_iter().filter(differs).map(|(member, share)| {
+            let group = self.group.id.clone();
+            Record::ConsumerGroupTargetAssignmentMember(ConsumerGroupTargetAssignmentMember {
+                group,
+                member,
+                value: Some(share),
+            })
+        });
+        records.collect()
+    }
+
+    /// Writes the target of the present epoch: what differs, and that it is whole.
+    fn write_target(&mut self, with: Option<Index>, mut records: Vec<Record>) -> Option<Index> {
+        let (changed, before) = self.moved_from(&records);
+        let value = ConsumerGroupTargetAssignmentMetadataValue {
+            epoch: self.group.hard.consumers().epoch(),
+            assigned_at: self.now.wall,
+        };
+        let record = ConsumerGroupTargetAssignmentMetadata {
+            group: self.group.id.clone(),
+            value: Some(value),
+        };
+        records.push(Record::ConsumerGroupTargetAssignmentMetadata(record));
+        let index = self.decide_also(with, records);
+        let now = self.now.mono;
+        let motion = self.motion();
+        motion.assigned_at = Some(now);
+        motion.assignment.disarm();
+        motion.moving_since = Some(now);
+        self.note_epoch(&changed, &before);
+        index
+    }
+
+    /// The members these records are about, and what each was to own before them.
+    fn moved_from(&self, records: &[Record]) -> (BTreeSet<MemberId>, BTreeMap<Slot, MemberId>) {
+        let consumers = self.group.hard.consumers();
+        let members = records.iter().filter_map(|record| match record {
+            Record::ConsumerGroupTargetAssignmentMember(record) => consumers.member(&record.member),
+            _ => None,
+        });
+        let members: Vec<_> = members.collect();
+        let changed = members.iter().map(|(id, _)| (*id).clone()).collect();
+        let owned = members
+            .iter()
+            .flat_map(|(id, member)| member.target().iter().map(|slot| (*slot, (*id).clone())));
+        (changed, owned.collect())
+    }
+
+    /// Writes the epoch that has its target now into the journal.
+    fn note_epoch(&mut self, changed: &BTreeSet<MemberId>, before: &BTreeMap<Slot, MemberId>) {
+        let Some(wanted) = self.motion().wanted.take() else { return };
+        if let Some(first) = wanted.triggers.first() {
+            *self.services.rebalances.entry(first.cause).or_insert(0) += 1;
+        }
+        let view = self.services.topics.clone().unwrap_or_default();
+        let bound = self.services.config.journal_entries_max;
+        let Group { hard, journal, .. } = &mut *self.group;
+        let consumers = hard.consumers();
+        journal.begin_epoch(consumers, wanted.triggers, wanted.since, self.now.mono, bound);
+        journal.note_moves(consumers, changed, before, &view);
+    }
+
+    /// A digest of what the subscribed topics look like now.
+    fn subscribed_digest(&self) -> i64 {
+        let Some(view) = &self.services.topics else { return 0 };
+        digest(self.group.hard.consumers().subscribed_topics(), view)
+    }
+
+    /// What moves this group's members; from now on if nothing did.
+    pub(super) fn motion(&mut self) -> &mut Motion {
+        let seed = self.services.config.hash_seed;
+        self.group.motion.get_or_insert_with(|| alloc::boxed::Box::new(Motion::new(seed)))
+    }
+}
+
+fn tell(target: &mut Target, id: &MemberId, says: &Says, topics: BTreeSet<TopicName>) {
+    let topics: Vec<_> = topics.into_iter().collect();
+    target.set_member(MemberFacts {
+        id,
+        instance: says.instance.as_ref(),
+        rack: says.rack.as_deref(),
+        topics: &topics,
+    });
+}
+
+impl Trigger {
+    /// A topic is another one now.
+    fn of_topic(topic: &TopicName) -> Self {
+        let cause = super::view::Cause::TopicChanged;
+        Self { cause, who: None, topic: Some(topic.clone()), reason: None }
+    }
+}
+
+/// A digest of these topics as the view shows them: equal for equal topics, on every machine.
+/// Never zero, which means that nobody looked.
+fn digest(topics: BTreeSet<&TopicName>, view: &TopicsView) -> i64 {
+    let mut hash = Fnv::default();
+    for topic in topics.into_iter().filter_map(|name| view.topic(name)) {
+        hash.add(&topic.id.0);
+        hash.add(topic.name.as_bytes());
+        hash.add(&(topic.partitions.len() as u64).to_be_bytes());
+        for (index, partition) in topic.partitions.iter().enumerate() {
+            let racks: BTreeSet<_> = partition.racks.iter().collect();
+            for rack in racks {
+                hash.add(&(index as u64).to_be_bytes());
+                hash.add(rack.as_bytes());
+            }
+        }
+    }
+    match hash.0 as i64 {
+        0 => 1,
+        digest => digest,
+    }
+}
+
+/// FNV-1a, each part followed by its length.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, bytes: &[u8]) {
+        let length = (bytes.len() as u64).to_be_bytes();
+        for byte in bytes.iter().chain(&length) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+}
+
+/// Of the work on a target, what is done before others have their turn: some milliseconds.
+const SLICE: usize = 100_000;
