@@ -5,6 +5,7 @@
 
 mod bench;
 mod ci;
+mod client;
 mod codegen;
 mod docs;
 mod kafka;
@@ -23,6 +24,7 @@ usage: cargo xtask COMMAND
 
   bench         figures beside Apache Kafka 4.4: start, perf, rebalance
   ci            format, lints, docs, licences, tidy: what every commit must pass
+  client        the Rust client's tests against Apache Kafka 4.4 (FILTER: some of them)
   codegen       the wire codecs from crates/wire/schema (--check: only say if they are stale)
   docs          the pages of docs/ that are made from tables in the code
   test          everything, long parts scaled down and their size printed (about 20 minutes)
@@ -49,6 +51,7 @@ fn run(arguments: &[String]) -> Outcome {
         "matrix" => matrix::run(rest),
         "bench" => bench::run(rest),
         "ci" => ci::run(rest),
+        "client" => client::run(rest),
         "codegen" => codegen::run(rest),
         "docs" => docs::run(rest),
         "test" => test::run(rest),

@@ -3,7 +3,7 @@
 //! `--full` runs the same steps at the sizes the project claims, and the fuzz targets.
 
 use crate::shell::{cargo, cargo_command, root, run as run_command};
-use crate::{Outcome, ci, kafka, matrix};
+use crate::{Outcome, ci, client, kafka, matrix};
 use std::path::PathBuf;
 
 /// How much of the long parts is run.
@@ -66,6 +66,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     scaled("OTTLA_LOG_MB", log_mb, &restart)?;
     matrix::run(&["--records".into(), records.into()])?;
     kafka::tools::run(&[])?;
+    client::run(&[])?;
     size.fuzz_seconds.map_or(Ok(()), fuzz)
 }
 
