@@ -99,6 +99,8 @@ struct Life {
     model: Vec<Seen>,
     /// What an append that failed may have left: nobody knows until the log is opened again.
     unknown: Vec<Seen>,
+    /// Which client sent that, if one did, under which epoch and first sequence.
+    unknown_of: Option<(i64, i16, i32)>,
     acked: i64,
     start: i64,
     job: Option<Job>,
@@ -152,6 +154,7 @@ impl Life {
             rig,
             model: Vec::new(),
             unknown: Vec::new(),
+            unknown_of: None,
             acked: 0,
             start: 0,
             job: None,
@@ -235,10 +238,13 @@ impl Life {
         let (epoch, sequence) = (ProducerEpoch(client.epoch), client.next);
         let time = self.record_time();
         let batch = batch(time, &text, count).producer(ProducerId(id), epoch, sequence);
+        let online = self.rig.log.state() == &State::Online;
         if let Some(first) = self.append(batch) {
             let client = self.clients.get_mut(&id).unwrap();
             client.batches.push_back((client.next, count, first));
             client.next += count as i32;
+        } else if online && !self.unknown.is_empty() {
+            self.unknown_of = Some((id, epoch.0, sequence));
         }
     }
 
@@ -285,7 +291,7 @@ impl Life {
                 None
             }
             Err(AppendError::Poisoned(_)) if online => {
-                self.unknown = records(&bytes);
+                (self.unknown, self.unknown_of) = (records(&bytes), None);
                 None
             }
             Err(AppendError::Poisoned(_) | AppendError::TooLarge { .. }) => None,
@@ -508,9 +514,21 @@ impl Life {
         self.rig.fs.set_room(None);
     }
 
+    /// What nobody was told of is in the log: whoever sent it would find out by sending it again.
+    fn take_unknown(&mut self) {
+        let sent = self.unknown_of.zip(self.unknown.first());
+        if let Some(((id, epoch, sequence), first)) = sent
+            && let Some(client) = self.clients.get_mut(&id)
+            && client.epoch == epoch
+        {
+            client.batches.push_back((sequence, self.unknown.len(), first.offset));
+        }
+        self.model.append(&mut self.unknown);
+    }
+
     fn lose_past(&mut self, end: i64) {
         if end > self.model.len() as i64 {
-            self.model.append(&mut self.unknown);
+            self.take_unknown();
         }
         self.unknown.clear();
         self.model.truncate(end as usize);
