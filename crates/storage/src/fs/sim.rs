@@ -1,9 +1,10 @@
 //! A file system in memory that loses what a crash may lose.
 //!
 //! Everything a strict reading of POSIX allows can happen to unsynced state: written sectors
-//! survive one by one, in any order and of any file; lengths and names survive or not; a failed
-//! sync drops what it should have written although reads go on showing it. One seed decides, so
-//! a failing run can be run again. Knows nothing of logs.
+//! survive one by one, in any order and of any file; lengths and names survive or not, a length
+//! that grew by writing also in part; a failed sync drops what it should have written although
+//! reads go on showing it. One seed decides, so a failing run can be run again. Knows nothing of
+//! logs.
 
 mod rng;
 mod world;

@@ -46,6 +46,17 @@ pub(super) struct Inode {
     pub(super) live: Vec<u8>,
     durable: Vec<u8>,
     dirty: BTreeSet<usize>,
+    /// How its length has changed since it was last the same on the disk.
+    lengths: Vec<Lengths>,
+}
+
+/// The lengths that one change may leave on the disk.
+#[derive(Clone, Copy)]
+enum Lengths {
+    /// Written past the end, which comes to the disk bit by bit.
+    Grown { from: usize, to: usize },
+    /// Set: file systems do that as one change of their journal, all or nothing.
+    Set(usize),
 }
 
 impl World {
@@ -157,6 +168,7 @@ impl World {
         let inode = self.inodes.entry(id).or_default();
         (inode.live, inode.durable) = (bytes.to_vec(), bytes.to_vec());
         inode.dirty.clear();
+        inode.lengths.clear();
         let dir = self.dirs.entry(dir).or_default();
         dir.live.insert(name.clone(), Node::File(id));
         dir.durable.insert(name, Node::File(id));
@@ -249,14 +261,12 @@ impl World {
     pub(super) fn keep_some(&mut self, id: u64) {
         let share = self.rng.share();
         let inode = self.inodes.get_mut(&id).expect("listed or open");
-        let (durable, live) = (inode.durable.len(), inode.live.len());
+        let lengths = std::mem::take(&mut inode.lengths);
+        let any = self.rng.below(lengths.len() as u64 + 1) as usize;
         let len = match self.rng.below(3) {
-            0 => durable,
-            1 => live,
-            _ => {
-                let (low, high) = (durable.min(live), durable.max(live));
-                low + self.rng.below((high - low) as u64 + 1) as usize
-            }
+            0 => inode.durable.len(),
+            1 => inode.live.len(),
+            _ => lengths.get(any).map_or(inode.durable.len(), |it| it.pick(&mut self.rng)),
         };
         inode.durable.resize(len, 0);
         for sector in std::mem::take(&mut inode.dirty) {
@@ -300,6 +310,15 @@ impl World {
     }
 }
 
+impl Lengths {
+    fn pick(self, rng: &mut Rng) -> usize {
+        match self {
+            Self::Grown { from, to } => from + rng.below((to - from) as u64 + 1) as usize,
+            Self::Set(len) => len,
+        }
+    }
+}
+
 impl Dir {
     fn sync(&mut self) {
         self.pending.clear();
@@ -331,6 +350,7 @@ impl Inode {
             self.keep_sector(sector);
         }
         self.durable.resize(self.live.len(), 0);
+        self.lengths.clear();
     }
 
     fn write(&mut self, offset: usize, bytes: &[u8]) {
@@ -339,14 +359,24 @@ impl Inode {
             return;
         }
         if self.live.len() < end {
-            self.live.resize(end, 0);
+            self.grow(end);
         }
         self.live[offset..end].copy_from_slice(bytes);
         self.dirty.extend(offset / SECTOR..=(end - 1) / SECTOR);
     }
 
+    fn grow(&mut self, end: usize) {
+        let len = self.live.len();
+        match self.lengths.last_mut() {
+            Some(Lengths::Grown { to, .. }) if *to == len => *to = end,
+            _ => self.lengths.push(Lengths::Grown { from: len, to: end }),
+        }
+        self.live.resize(end, 0);
+    }
+
     fn set_len(&mut self, len: usize) {
         self.live.resize(len, 0);
+        self.lengths.push(Lengths::Set(len));
         self.dirty.retain(|&sector| sector * SECTOR < len);
         if !len.is_multiple_of(SECTOR) {
             // The kernel zeroes the rest of the last page, which so becomes dirty.
