@@ -90,13 +90,12 @@ impl Log {
         synced_file::write(&*self.fs, &self.dir, safe)
             .map_err(ChangeError::io("note how far the log is synced"))?;
         self.drop_checkpoint_past(end).map_err(ChangeError::io("remove the checkpoint"))?;
-        if end < self.kept.log_start {
-            // The batch that holds the start goes: what comes in its place is readable again.
-            let kept = KeptOffsets { log_start: end, ..self.kept };
-            self.write_kept(kept).map_err(ChangeError::io("write the start offset"))?;
-            self.kept = kept;
-            self.shared.set_start(end);
-        }
+        // If the batch goes that holds the start, what comes in its place is readable again. And
+        // a write that failed before may have left a start past the end on the disk.
+        let kept = KeptOffsets { log_start: self.kept.log_start.min(end), ..self.kept };
+        self.write_kept(kept).map_err(ChangeError::io("write the start offset"))?;
+        self.kept = kept;
+        self.shared.set_start(kept.log_start);
         let cuts = self
             .cut_files(&segments[..=at], first, position, end)
             .map_err(ChangeError::io("cut the segments"))?;

@@ -210,3 +210,23 @@ fn truncation_lowers_the_end_for_good() {
         assert_eq!(rig.log.end_offset().0, end.0 + 2);
     }
 }
+
+/// A start offset that could not be made durable may be on the disk all the same: a cut below it
+/// must not leave it there, for a start would take all that is left for deleted.
+#[test]
+fn a_failed_deletion_of_records_deletes_nothing_after_a_cut() {
+    for seed in 0..20 {
+        let mut rig = Rig::on(SimFs::new(seed), small());
+        for _ in 0..10 {
+            rig.put("a", 3);
+        }
+        rig.sync();
+        rig.fs.inject(fault(Op::SyncDir, "", ErrorKind::Other));
+        rig.log.delete_records_before(Offset(20)).unwrap_err();
+        assert_eq!(rig.log.truncate_to(Offset(9), rig.now()).unwrap(), Offset(9));
+        let before = rig.all();
+        assert_eq!(before.len(), 9);
+        rig.crash();
+        assert_eq!(rig.all(), before, "seed {seed}");
+    }
+}
