@@ -3,8 +3,10 @@
 
 use super::journal::Triggers;
 use super::map::{Map, seeded};
+use super::reconcile::Slot;
 use super::timers::Deadline;
 use crate::assign::server::Target;
+use alloc::collections::BTreeMap;
 use ottla_model::{ConnectionId, Instant, MemberId, Now};
 
 /// Beside a group's members, what moves them.
@@ -30,6 +32,8 @@ pub(super) struct Motion {
 pub(super) struct Wanted {
     pub(super) since: Now,
     pub(super) triggers: Triggers,
+    /// What members that went since were to own.
+    pub(super) freed: BTreeMap<Slot, MemberId>,
 }
 
 /// When a member is late.
@@ -46,6 +50,15 @@ pub(super) struct Pulse {
 }
 
 impl Motion {
+    /// What asks for the next target, from `now` on if nothing did.
+    pub(super) fn want(&mut self, now: Now) -> &mut Wanted {
+        self.wanted.get_or_insert_with(|| Wanted {
+            since: now,
+            triggers: Triggers::default(),
+            freed: BTreeMap::new(),
+        })
+    }
+
     /// Nothing moves.
     pub(super) fn new(seed: u64) -> Self {
         Self {

@@ -8,7 +8,7 @@
 
 use super::consumers::{Says, partitions_of};
 use super::group::Group;
-use super::motion::{Motion, Wanted};
+use super::motion::Motion;
 use super::output::Index;
 use super::reconcile::Slot;
 use super::record::{
@@ -48,11 +48,7 @@ impl Turn<'_> {
         let index = self.decide_also(with, records);
         self.group.generation = epoch;
         let now = self.now;
-        let motion = self.motion();
-        let wanted = motion
-            .wanted
-            .get_or_insert_with(|| Wanted { since: now, triggers: Default::default() });
-        wanted.triggers.extend(triggers);
+        self.motion().want(now).triggers.extend(triggers);
         index
     }
 
@@ -64,7 +60,10 @@ impl Turn<'_> {
         }
         if consumers.is_empty() {
             self.motion().target = None;
-            return self.write_target(with, Vec::new());
+            let index = self.write_target(with, Vec::new());
+            // Nobody was assigned anything: whoever joins next need not wait.
+            self.motion().assigned_at = None;
+            return index;
         }
         // What is not known of topics yet must not look as if it were gone.
         let Some(view) = self.services.topics.clone() else { return with };
@@ -124,23 +123,28 @@ impl Turn<'_> {
         }
         let records = self.rematched(&view, differing);
         let has_matched = !records.is_empty();
+        let mut concerned = self.subscribed_among(differing);
         let index = self.decide_also(None, records);
         if has_matched {
             self.tell_target_of_everyone();
+            concerned.append(&mut self.subscribed_among(differing));
         }
         let hash = self.subscribed_digest();
-        let consumers = self.group.hard.consumers();
-        if has_matched || hash != consumers.metadata_hash() {
-            let subscribed = consumers.subscribed_topics();
-            let changed =
-                differing.into_iter().flatten().filter(|topic| subscribed.contains(topic));
-            let triggers: Vec<_> = changed.map(Trigger::of_topic).collect();
+        if has_matched || hash != self.group.hard.consumers().metadata_hash() {
+            let triggers: Vec<_> = concerned.iter().map(Trigger::of_topic).collect();
             let index = self.raise_epoch(index, triggers);
             self.renew_target(index);
         } else {
             // There was no view when the last epoch began.
             self.renew_target(index);
         }
+    }
+
+    /// Those of these topics that somebody subscribes to.
+    fn subscribed_among(&self, topics: Option<&BTreeSet<TopicName>>) -> BTreeSet<TopicName> {
+        let consumers = self.group.hard.consumers();
+        let topics = topics.into_iter().flatten();
+        topics.filter(|topic| consumers.is_subscribed(topic)).cloned().collect()
     }
 
     /// Tells the next target, where there is one, what a member is now.
@@ -236,7 +240,7 @@ impl Turn<'_> {
         motion.assigned_at = Some(now);
         motion.assignment.disarm();
         motion.moving_since = Some(now);
-        self.note_epoch(&changed, &before);
+        self.note_epoch(&changed, before);
         index
     }
 
@@ -256,8 +260,9 @@ impl Turn<'_> {
     }
 
     /// Writes the epoch that has its target now into the journal.
-    fn note_epoch(&mut self, changed: &BTreeSet<MemberId>, before: &BTreeMap<Slot, MemberId>) {
-        let Some(wanted) = self.motion().wanted.take() else { return };
+    fn note_epoch(&mut self, changed: &BTreeSet<MemberId>, before: BTreeMap<Slot, MemberId>) {
+        let Some(mut wanted) = self.motion().wanted.take() else { return };
+        wanted.freed.extend(before);
         if let Some(first) = wanted.triggers.first() {
             *self.services.rebalances.entry(first.cause).or_insert(0) += 1;
         }
@@ -266,7 +271,7 @@ impl Turn<'_> {
         let Group { hard, journal, .. } = &mut *self.group;
         let consumers = hard.consumers();
         journal.begin_epoch(consumers, wanted.triggers, wanted.since, self.now.mono, bound);
-        journal.note_moves(consumers, changed, before, &view);
+        journal.note_moves(consumers, changed, &wanted.freed, &view);
     }
 
     /// A digest of what the subscribed topics look like now.

@@ -8,6 +8,7 @@
 // A test binary has no outside: `pub` says what other modules of it use.
 #![allow(unreachable_pub)]
 
+mod consumer;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod parse;

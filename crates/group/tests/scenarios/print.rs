@@ -1,10 +1,11 @@
 //! What came out of the shard, as one line each.
 
+use crate::print_consumer::moved;
 use ottla_group::assign::subscription::{Assignment, Subscription};
 use ottla_group::coordinator::GroupView;
 use ottla_group::coordinator::record::{GroupMetadata, OffsetCommit, Record};
 use ottla_group::message::Reply;
-use ottla_group::message::admin::Description;
+use ottla_group::message::admin::{Description, GroupKind};
 use ottla_group::message::classic::{Joined, Left};
 use ottla_group::message::offsets::PerPartition;
 use ottla_group::message::register::{HeartbeatAnswer, Registered};
@@ -137,7 +138,7 @@ impl Names {
         match record {
             Record::OffsetCommit(commit) => offset(commit),
             Record::GroupMetadata(metadata) => self.group(metadata),
-            other => format!("{other:?}"),
+            other => self.consumer_record(other),
         }
     }
 
@@ -178,7 +179,11 @@ impl Names {
                 format!("{:?} {about}", trigger.cause)
             });
             let causes = causes.collect::<Vec<_>>().join(", ");
-            out += &format!("  {}: {causes}\n", entry.generation);
+            let moved = match view.kind {
+                GroupKind::Consumer => moved(entry),
+                GroupKind::Classic | GroupKind::Register => String::new(),
+            };
+            out += &format!("  {}: {causes}{moved}\n", entry.generation);
         }
         out
     }

@@ -1,6 +1,11 @@
 //! The consumer protocol's answers, as one line each.
 
 use crate::print::{Names, at};
+use ottla_group::coordinator::JournalEntry;
+use ottla_group::coordinator::record::{
+    ConsumerGroupCurrentMemberAssignment, ConsumerGroupMemberMetadata,
+    ConsumerGroupRegularExpression, HeldPartitions, Record,
+};
 use ottla_group::message::consumer::{Beat, Description, NamedPartitions, Partitions, Standing};
 use ottla_model::{Instant, TopicId};
 
@@ -37,6 +42,83 @@ impl Names {
             members.collect::<Vec<_>>().join(" ")
         )
     }
+}
+
+/// The consumer protocol's records, as one phrase each.
+impl Names {
+    pub(crate) fn consumer_record(&self, record: &Record) -> String {
+        match record {
+            Record::ConsumerGroupMetadata(record) => match &record.value {
+                Some(value) => format!("epoch {}", value.epoch),
+                None => "epoch tombstone".into(),
+            },
+            Record::ConsumerGroupTargetAssignmentMetadata(record) => match &record.value {
+                Some(value) => format!("target {}", value.epoch),
+                None => "target tombstone".into(),
+            },
+            Record::ConsumerGroupTargetAssignmentMember(record) => {
+                let member = self.of(&record.member);
+                match &record.value {
+                    Some(value) => format!("target of {member} [{}]", partitions(value)),
+                    None => format!("target of {member} tombstone"),
+                }
+            }
+            Record::ConsumerGroupMemberMetadata(record) => self.says(record),
+            Record::ConsumerGroupCurrentMemberAssignment(record) => self.position(record),
+            Record::ConsumerGroupRegularExpression(record) => pattern(record),
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn says(&self, record: &ConsumerGroupMemberMetadata) -> String {
+        let member = self.of(&record.member);
+        let Some(value) = &record.value else { return format!("member {member} tombstone") };
+        let topics: Vec<_> = value.topics.iter().map(|topic| topic.as_str()).collect();
+        let regex = value.regex.as_ref().map_or(String::new(), |regex| format!("/{regex}/"));
+        let instance = value.instance.as_ref().map(|it| format!("({it})")).unwrap_or_default();
+        let vote = value.assignor.as_ref().map(|it| format!(" votes {it}")).unwrap_or_default();
+        format!("member {member}{instance} {{{}{regex}}}{vote}", topics.join(","))
+    }
+
+    fn position(&self, record: &ConsumerGroupCurrentMemberAssignment) -> String {
+        let member = self.of(&record.member);
+        let Some(value) = &record.value else { return format!("{member} tombstone") };
+        let revoking = match value.revoking.is_empty() {
+            true => String::new(),
+            false => format!(" gives up [{}]", held(&value.revoking)),
+        };
+        let (epoch, state) = (value.epoch, value.state);
+        format!("{member}@{epoch} {state:?} [{}]{revoking}", held(&value.assigned))
+    }
+}
+
+fn pattern(record: &ConsumerGroupRegularExpression) -> String {
+    let Some(value) = &record.value else { return format!("/{}/ tombstone", record.regex) };
+    let topics: Vec<_> = value.topics.iter().map(|topic| topic.as_str()).collect();
+    format!("/{}/ is {{{}}}", record.regex, topics.join(","))
+}
+
+/// Each with the epoch since which it is held.
+fn held(topics: &[HeldPartitions]) -> String {
+    let all = topics.iter().flat_map(|held| {
+        let epochs = held.epochs.iter().flatten();
+        let slots = held.partitions.iter().zip(epochs);
+        slots.map(|(partition, since)| format!("{}-{partition}^{since}", name(held.topic)))
+    });
+    all.collect::<Vec<_>>().join(" ")
+}
+
+/// What an epoch moved, and how long its members took to get there.
+pub(crate) fn moved(entry: &JournalEntry) -> String {
+    let who = |who: &Option<_>| who.as_ref().map_or("-".into(), ToString::to_string);
+    let moves = entry
+        .moves
+        .iter()
+        .map(|it| format!(" {}-{} {}->{}", it.topic, it.partition, who(&it.from), who(&it.to)));
+    let took = entry
+        .sync_took
+        .map_or("under way".into(), |took| format!("took {}", at(Instant::ZERO + took)));
+    format!("; moved{}; {took}", moves.collect::<String>())
 }
 
 /// `t-0 t-1`: on stage a topic's id begins with its name and ends with its incarnation.

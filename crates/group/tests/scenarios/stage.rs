@@ -1,5 +1,6 @@
 //! One shard on a stage: carries out commands and writes down everything that comes out.
 
+use crate::consumer::Consumers;
 use crate::harness::{Broker, Emitted, Log};
 use crate::parse::{Command, number, span};
 use crate::print::{Names, at};
@@ -23,20 +24,21 @@ pub struct Stage {
     broker: Broker,
     log: Log,
     now: Instant,
-    topics: TopicsView,
-    names: Names,
+    pub topics: TopicsView,
+    pub names: Names,
+    pub consumers: Consumers,
     /// Whose request each token is.
     askers: BTreeMap<Token, String>,
     connections: BTreeMap<String, ConnectionId>,
     /// What each member last heard: its generation.
-    generations: BTreeMap<String, Generation>,
+    pub generations: BTreeMap<String, Generation>,
     tokens: u64,
     holds: bool,
     deadline: Option<Instant>,
     out: String,
 }
 
-type Done = Result<(), String>;
+pub type Done = Result<(), String>;
 const FOREVER: Instant = Instant::from_millis(1_000_000_000_000);
 const START: Timestamp = Timestamp(1_800_000_000_000);
 
@@ -51,6 +53,7 @@ impl Stage {
             now: Instant::ZERO,
             topics: TopicsView::default(),
             names: Names::default(),
+            consumers: Consumers::default(),
             askers: BTreeMap::new(),
             connections: BTreeMap::new(),
             generations: BTreeMap::new(),
@@ -96,6 +99,10 @@ impl Stage {
             "beat" => self.beat(&command)?,
             "metadata" => self.metadata(&command)?,
             "assignor" => self.set_assignor(&command)?,
+            "enter" => self.enter(&command)?,
+            "report" => self.report(&command)?,
+            "exit" => self.exit(&command)?,
+            "consumers" => self.describe_consumers(&command)?,
             "leave" => self.leave(&command)?,
             "commit" => self.commit(&command)?,
             "fetch" => self.fetch(&command)?,
@@ -122,7 +129,7 @@ impl Stage {
     }
 
     /// Writes down what came out, and lets due deadlines fire, as a driver would.
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.drain();
         while self.broker.deadline().is_some_and(|at| at <= self.now) {
             self.broker.timeout(self.clock());
@@ -208,11 +215,12 @@ impl Stage {
                 self.names.learn(&registered.member, &asker);
                 self.generations.insert(asker, registered.generation);
             }
+            Reply::ConsumerHeartbeat(Ok(beat)) => self.learn_beat(asker, beat),
             _ => {}
         }
     }
 
-    fn ask(&mut self, asker: &str, body: Ask<'_>) {
+    pub fn ask(&mut self, asker: &str, body: Ask<'_>) {
         self.ask_on(asker, asker, body);
     }
 
@@ -241,7 +249,7 @@ impl Stage {
     }
 
     /// The id a command's member goes by: what it says, else what it was last given.
-    fn id(&self, command: &Command<'_>, name: &str) -> String {
+    pub fn id(&self, command: &Command<'_>, name: &str) -> String {
         match command.text("id") {
             Some("none") => String::new(),
             Some(other) => self.names.id_of(other).unwrap_or(other).into(),
@@ -249,7 +257,7 @@ impl Stage {
         }
     }
 
-    fn generation(&self, command: &Command<'_>, name: &str) -> Result<Generation, String> {
+    pub fn generation(&self, command: &Command<'_>, name: &str) -> Result<Generation, String> {
         let said = command.number("generation")?.map(|n| Generation(n as i32));
         let heard = self.generations.get(name).copied();
         Ok(said.or(heard).unwrap_or(Generation(-1)))
@@ -335,7 +343,7 @@ impl Stage {
     }
 
     /// `t-0` or `t-0@note`, as a topic, a partition and a note.
-    fn partition(text: &str) -> Result<(&str, PartitionId), String> {
+    pub fn partition(text: &str) -> Result<(&str, PartitionId), String> {
         let (topic, partition) = text.rsplit_once('-').ok_or("a partition is topic-number")?;
         Ok((topic, PartitionId(number(partition)? as i32)))
     }
@@ -369,7 +377,7 @@ impl Stage {
                 member: &id,
                 instance: command.text("instance"),
                 retention: command.span("retention")?,
-                knows_epochs: true,
+                knows_epochs: !command.has("old"),
                 topics,
             }),
         );
@@ -392,7 +400,10 @@ impl Stage {
         let topics = Self::named_partitions(command.words())?;
         let topics = (!topics.is_empty()).then_some(topics);
         let group = command.text("group").unwrap_or("g");
-        self.ask("reader", Ask::FetchOffsets(offsets::Fetch { group, member: None, topics }));
+        let name = command.text("as").unwrap_or("reader");
+        let (id, epoch) = (self.id(command, name), self.generation(command, name)?);
+        let member = command.text("as").map(|_| (id.as_str(), epoch));
+        self.ask(name, Ask::FetchOffsets(offsets::Fetch { group, member, topics }));
         Ok(())
     }
 
@@ -524,6 +535,9 @@ impl Stage {
                 "group-size" => self.config.group_size_max = number(value)? as usize,
                 "groups" => self.config.groups_max = number(value)? as usize,
                 "group-bytes" => self.config.group_metadata_bytes_max = number(value)? as usize,
+                "consumer-session" => self.config.consumer_session_timeout = span(value)?,
+                "assignment-interval" => self.config.consumer_assignment_interval = span(value)?,
+                "consumer-size" => self.config.consumer_group_size_max = number(value)? as usize,
                 "parked" => self.config.parked_max = number(value)? as usize,
                 "batch-bytes" => self.config.batch_bytes_max = number(value)? as usize,
                 "metadata-bytes" => {

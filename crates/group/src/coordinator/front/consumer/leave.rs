@@ -1,6 +1,7 @@
 //! Members go: for good, for now, or because they are removed.
 
 use crate::coordinator::consumers::{AWAY, member_end};
+use crate::coordinator::group::Group;
 use crate::coordinator::reconcile::{Position, State};
 use crate::coordinator::turn::Turn;
 use crate::coordinator::view::Cause;
@@ -86,6 +87,7 @@ impl Turn<'_> {
             return;
         }
         let triggers: Vec<_> = ids.iter().map(|id| self.consumer_trigger(cause, id)).collect();
+        self.note_freed(ids);
         let mut records = Vec::new();
         let mut patterns: BTreeMap<Arc<str>, u32> = BTreeMap::new();
         for id in ids {
@@ -105,6 +107,17 @@ impl Turn<'_> {
         let index = self.raise_epoch(index, triggers);
         self.renew_target(index);
         self.note_arrival();
+    }
+
+    /// Remembers, for the journal, what these were to own.
+    fn note_freed(&mut self, ids: &[MemberId]) {
+        self.motion();
+        let Group { hard, motion, .. } = &mut *self.group;
+        let Some(motion) = motion else { return };
+        let freed = &mut motion.want(self.now).freed;
+        for (id, member) in ids.iter().filter_map(|id| hard.consumers().member(id)) {
+            freed.extend(member.target().iter().map(|slot| (*slot, id.clone())));
+        }
     }
 
     /// Nobody listens for a member any more.
