@@ -7,7 +7,7 @@ use super::link::Call;
 use super::request::{Join, Request, Sync};
 use super::state::{Phase, Revoking, Round, Then};
 use super::verdict::{self, Kind, Verdict};
-use super::{Member, Output};
+use super::{Member, Output, Protocol};
 use crate::assign::subscription::{self, Assignment, Subscription};
 use crate::assign::{Assignor, Handover, Partitions};
 use crate::message::GroupError;
@@ -33,8 +33,7 @@ impl Member {
             }
         }
         if self.heartbeat_due().is_some_and(|at| at <= now) {
-            self.heartbeat_at = now + self.config.heartbeat_interval;
-            self.send(node, Kind::Heartbeat, Request::Heartbeat(self.sender()), now);
+            self.send_heartbeat(node, now);
         }
         if let Phase::Leaving { is_sent: is_sent @ false, .. } = &mut self.phase {
             *is_sent = true;
@@ -119,6 +118,9 @@ impl Member {
     }
 
     fn send_join(&mut self, node: NodeId, now: Instant) {
+        if let Protocol::Register(detection) = self.config.protocol {
+            return self.send_registration(detection, node, now);
+        }
         let protocols = self.config.assignors.iter().map(|assignor| {
             (assignor.name(), self.subscription(*assignor).encode(subscription::VERSION_MAX))
         });
@@ -129,6 +131,10 @@ impl Member {
             rebalance_timeout: self.config.rebalance_timeout,
             reason: self.reason,
         });
+        self.begin_join(node, request, now);
+    }
+
+    pub(super) fn begin_join(&mut self, node: NodeId, request: Request, now: Instant) {
         self.phase = Phase::Joining { topics: self.topics.clone(), claimed: self.owned.clone() };
         self.joining_since.get_or_insert(now);
         self.send(node, Kind::Join, request, now);
@@ -167,16 +173,16 @@ impl Member {
         self.id = joined.member;
         self.note_generation(&call, joined.generation);
         self.heartbeat_at = now + self.config.heartbeat_interval;
-        let round = Round { assignor, topics, claimed, led: None };
+        let round = Round { topics, claimed, led: None };
         if joined.leader == self.id {
-            self.lead(round, joined.members, joined.skip_assignment, now);
+            self.lead(round, assignor, joined.members, joined.skip_assignment, now);
         } else {
             self.watch_topics(core::iter::empty());
-            self.sync(round, Vec::new(), now);
+            self.sync(round, assignor, Vec::new(), now);
         }
     }
 
-    fn on_join_refused(&mut self, refused: JoinRefused, now: Instant) {
+    pub(super) fn on_join_refused(&mut self, refused: JoinRefused, now: Instant) {
         self.phase = Phase::Unjoined;
         match verdict::on(Kind::Join, refused.error) {
             Verdict::AdoptId => {
@@ -195,10 +201,11 @@ impl Member {
     pub(super) fn sync(
         &mut self,
         round: Round,
+        assignor: Assignor,
         assignments: Vec<(MemberId, crate::message::Blob)>,
         now: Instant,
     ) {
-        let protocol = round.assignor.name();
+        let protocol = assignor.name();
         let request = Request::Sync(Sync { sender: self.sender(), protocol, assignments });
         self.phase = Phase::Syncing { round, request, send_at: now };
     }
@@ -234,6 +241,11 @@ impl Member {
             self.join_at = now + self.backoff.pause();
             return;
         };
+        self.take_part(round, partitions, now);
+    }
+
+    /// The member was told its part of the generation, perhaps too late.
+    pub(super) fn take_part(&mut self, round: Round, partitions: Partitions, now: Instant) {
         self.backoff.reset();
         if self.safe_until() <= now {
             probe::hit(Mark::MemberConfirmed);
@@ -286,7 +298,8 @@ impl Member {
         if call.generation != self.generation {
             return;
         }
-        if matches!(reply, Ok(()) | Err(GroupError::RebalanceInProgress)) {
+        let renews = self.config.is_renewed_by_rebalance();
+        if reply.is_ok() || renews && reply == Err(GroupError::RebalanceInProgress) {
             self.answered = self.answered.max(call.sent_at);
         }
         match reply {
@@ -312,7 +325,7 @@ impl Member {
     /// A join was answered: the barrier of `generation` closed, and the time to sync began, after
     /// the first join for it was sent. One that is told once more, because the member joined again
     /// instead of syncing, began when it did: that join bought no time.
-    fn note_generation(&mut self, call: &Call, generation: Generation) {
+    pub(super) fn note_generation(&mut self, call: &Call, generation: Generation) {
         let is_told_again = self.owes_sync && self.is_current(Some(generation));
         self.answered = self.answered.max(call.sent_at);
         let since = self.joining_since.take().unwrap_or(call.sent_at);

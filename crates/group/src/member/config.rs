@@ -1,18 +1,22 @@
 //! What a member is told about itself: names, timeouts, assignors. Names and defaults are Kafka's.
 
 use crate::assign::{Assignor, Handover};
+use crate::message::register::Detection;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 use ottla_model::{GroupId, InstanceId};
 
 /// How a member coordinates with its group.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Protocol {
     /// JoinGroup and SyncGroup: a barrier, and a member assigns. Every broker has it.
     Classic,
-    // Consumer (KIP-848) and Register join here: each brings a module beside `classic` and a
-    // variant here and in the member's phase; link, offsets, calls and outputs are shared.
+    /// RegisterConsumer: a barrier, and the coordinator assigns (`docs/register-protocol.md`).
+    /// Ottla has it.
+    Register(Detection),
+    // Consumer (KIP-848) joins here: it brings a module beside `classic` and a variant here and
+    // in the member's phase; link, offsets, calls and outputs are shared.
 }
 
 /// A member's configuration; the comments name Kafka's setting.
@@ -28,9 +32,11 @@ pub struct Config {
     pub assignors: Vec<Assignor>,
     /// `client.rack`.
     pub rack: Option<String>,
+    /// The host it says it runs on; empty where it does not say. Register alone tells it.
+    pub host: String,
     /// `session.timeout.ms`: silence after which either side gives the other up.
     pub session_timeout: Duration,
-    /// `heartbeat.interval.ms`.
+    /// `heartbeat.interval.ms`. Register derives it from the session timeout (S15).
     pub heartbeat_interval: Duration,
     /// `max.poll.interval.ms`: how long the application may take to give up partitions.
     pub rebalance_timeout: Duration,
@@ -52,6 +58,7 @@ impl Config {
             protocol: Protocol::Classic,
             assignors: alloc::vec![Assignor::CooperativeSticky],
             rack: None,
+            host: String::new(),
             session_timeout: Duration::from_secs(45),
             heartbeat_interval: Duration::from_secs(3),
             rebalance_timeout: Duration::from_secs(300),
@@ -61,8 +68,35 @@ impl Config {
         }
     }
 
+    /// From one heartbeat to the next (S10, S12, S15).
+    pub fn beat_interval(&self) -> Duration {
+        match self.protocol {
+            Protocol::Classic => self.heartbeat_interval,
+            Protocol::Register(detection) => detection.interval(self.session_timeout),
+        }
+    }
+
+    /// Silence of the coordinator after which what is owned may be another's (decision 27).
+    pub fn silence_max(&self) -> Duration {
+        match self.protocol {
+            Protocol::Classic => self.session_timeout,
+            Protocol::Register(detection) => {
+                self.session_timeout.min(detection.limit(self.session_timeout))
+            }
+        }
+    }
+
+    /// Whether a heartbeat that is told of a rebalance keeps its member alive (decision 25).
+    pub(super) fn is_renewed_by_rebalance(&self) -> bool {
+        self.protocol == Protocol::Classic
+    }
+
     /// Cooperative only where every assignor is: the group may settle on any of them (KIP-429).
+    /// In the register protocol everyone stops before it registers again.
     pub fn handover(&self) -> Handover {
+        if let Protocol::Register(_) = self.protocol {
+            return Handover::Eager;
+        }
         let is_cooperative = |assignor: &Assignor| assignor.handover() == Handover::Cooperative;
         if self.assignors.iter().all(is_cooperative) {
             Handover::Cooperative

@@ -19,6 +19,7 @@ impl Member {
     pub(super) fn lead(
         &mut self,
         round: Round,
+        assignor: Assignor,
         members: Vec<JoinedMember>,
         skips: bool,
         now: Instant,
@@ -26,7 +27,7 @@ impl Member {
         let subscriptions = members.iter().map(|member| read(&member.metadata));
         let wanted: Vec<_> = subscriptions.flat_map(|subscription| subscription.topics).collect();
         self.watch_topics(wanted.into_iter());
-        self.phase = Phase::Assigning { round, members, skips };
+        self.phase = Phase::Assigning { round, assignor, members, skips };
         self.assign_if_known(now);
     }
 
@@ -50,8 +51,9 @@ impl Member {
         if !self.watch.is_fresh() {
             return;
         }
-        let Phase::Assigning { round, members, skips } = &mut self.phase else { return };
-        let (mut round, members, skips) = (round.clone(), core::mem::take(members), *skips);
+        let Phase::Assigning { round, assignor, members, skips } = &mut self.phase else { return };
+        let (mut round, assignor) = (round.clone(), *assignor);
+        let (members, skips) = (core::mem::take(members), *skips);
         let view = &self.watch.view;
         let counts = self.watch.topics.iter().map(|t| (t.clone(), partitions_of(view, t)));
         let counts: BTreeMap<TopicName, usize> = counts.collect();
@@ -60,12 +62,12 @@ impl Member {
             probe::hit(Mark::MemberSkippedAssignment);
             (Vec::new(), false)
         } else {
-            let sets = assign(round.assignor, &members, view);
+            let sets = assign(assignor, &members, view);
             let assigned: usize = sets.iter().map(Partitions::len).sum();
             (encoded(&members, sets), assigned < counts.values().sum())
         };
         round.led = Some(Led { counts, withholds });
-        self.sync(round, parts, now);
+        self.sync(round, assignor, parts, now);
     }
 }
 

@@ -15,6 +15,7 @@ mod leader;
 mod link;
 mod offsets;
 mod output;
+mod register;
 mod request;
 mod state;
 mod verdict;
@@ -27,7 +28,7 @@ pub use config::{Config, Protocol};
 pub use link::{CallId, Lane};
 pub use offsets::{CommitFailed, OffsetsId};
 pub use output::Output;
-pub use request::{Join, PartitionOffset, Request, Sender, Sync, TopicOffsets};
+pub use request::{Join, PartitionOffset, Register, Request, Sender, Sync, TopicOffsets};
 
 use crate::assign::{Handover, Partitions};
 use crate::message::{GroupError, Reply};
@@ -224,8 +225,12 @@ impl Member {
         let Some(call) = self.calls.close(call) else { return };
         match (call.kind, reply) {
             (Kind::Join, Reply::Join(reply)) => self.on_joined(call, reply, now),
+            (Kind::Join, Reply::Register(reply)) => self.on_registered(call, reply, now),
             (Kind::Sync, Reply::Sync(reply)) => self.on_synced(call, reply, now),
             (Kind::Heartbeat, Reply::Heartbeat(reply)) => self.on_heartbeat(call, reply, now),
+            (Kind::Heartbeat, Reply::RegisterHeartbeat(answer)) => {
+                self.on_heartbeat(call, answer.outcome, now);
+            }
             (Kind::Leave, _) => self.on_left(now),
             (Kind::Commit, Reply::Commit(reply)) => self.on_committed(call, reply, now),
             (Kind::Fetch, Reply::FetchOffsets(reply)) => self.on_fetched(call, reply, now),
@@ -402,7 +407,7 @@ impl Member {
             return;
         }
         probe::hit(Mark::MemberSessionLapsed);
-        if self.answered + self.config.session_timeout <= now {
+        if self.answered + self.config.silence_max() <= now {
             self.lose_membership("no heartbeat was answered for the session timeout", now);
             self.give_up_coordinator(now);
         } else {
@@ -420,7 +425,7 @@ impl Member {
     /// session timeout without a sign of life, or when a rebalance timeout passes from the begin
     /// of a rebalance it does not join, or of a generation it does not sync.
     fn safe_until(&self) -> Instant {
-        let by_session = self.answered + self.config.session_timeout;
+        let by_session = self.answered + self.config.silence_max();
         by_session.min(self.settled + self.config.rebalance_timeout)
     }
 

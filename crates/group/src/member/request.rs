@@ -1,6 +1,8 @@
 //! Requests a member sends, owning what they say until the shell has written them.
 
+use crate::message::register::{self, Detection};
 use crate::message::{Ask, Blob, classic, offsets};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 use ottla_model::{
@@ -12,10 +14,14 @@ use ottla_model::{
 pub enum Request {
     /// Join or rejoin.
     Join(Join),
+    /// Register: join or rejoin.
+    Register(Register),
     /// Hand in or pick up the assignment.
     Sync(Sync),
     /// I am alive.
     Heartbeat(Sender),
+    /// Register: I am alive.
+    RegisterHeartbeat(Sender),
     /// I go.
     Leave(Sender, &'static str),
     /// Store offsets.
@@ -52,6 +58,21 @@ pub struct Join {
     pub reason: &'static str,
 }
 
+/// A registration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Register {
+    /// Who registers; the generation is not sent.
+    pub sender: Sender,
+    /// The host it says it runs on.
+    pub host: String,
+    /// How long it waits for an answer, and the window its heartbeats are counted in.
+    pub session_timeout: Duration,
+    /// When it beats, and when it is taken for dead.
+    pub detection: Detection,
+    /// The topics it wants.
+    pub topics: Vec<TopicName>,
+}
+
 /// A sync.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sync {
@@ -84,7 +105,7 @@ pub struct PartitionOffset {
     /// The leader epoch of the last record read, where known.
     pub leader_epoch: Option<LeaderEpoch>,
     /// The application's own note.
-    pub metadata: alloc::string::String,
+    pub metadata: String,
 }
 
 /// The protocol type of consumers, among Connect's and others'.
@@ -95,12 +116,18 @@ impl Request {
     pub fn ask(&self) -> Ask<'_> {
         match self {
             Self::Join(join) => Ask::Join(join.ask()),
+            Self::Register(register) => Ask::Register(register.ask()),
             Self::Sync(sync) => Ask::Sync(sync.ask()),
             Self::Heartbeat(sender) => Ask::Heartbeat(classic::Heartbeat {
                 group: &sender.group,
                 generation: sender.generation,
                 member: &sender.member,
                 instance: sender.instance.as_deref(),
+            }),
+            Self::RegisterHeartbeat(sender) => Ask::RegisterHeartbeat(register::Heartbeat {
+                group: &sender.group,
+                generation: sender.generation,
+                member: &sender.member,
             }),
             Self::Leave(sender, reason) => Ask::Leave(sender.leave(reason)),
             Self::Commit(sender, topics) => Ask::Commit(sender.commit(topics)),
@@ -133,6 +160,20 @@ impl Join {
             requires_known_id: true,
             can_skip_assignment: true,
             reason: Some(self.reason),
+        }
+    }
+}
+
+impl Register {
+    fn ask(&self) -> register::Register<'_> {
+        register::Register {
+            group: &self.sender.group,
+            member: &self.sender.member,
+            host: &self.host,
+            session_timeout: self.session_timeout,
+            heartbeat_frequency: self.detection.heartbeat_frequency(),
+            failed_heartbeat_threshold: self.detection.failed_heartbeat_threshold(),
+            topics: self.topics.iter().map(|topic| &**topic).collect(),
         }
     }
 }

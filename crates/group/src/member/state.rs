@@ -6,7 +6,8 @@ use crate::message::classic::JoinedMember;
 use alloc::vec::Vec;
 use ottla_model::{Instant, TopicName};
 
-/// The phases of a classic member.
+/// The phases of a classic member. In the register protocol a registration is a join whose answer
+/// is the assignment: `Joining` leads to `Stable` (or `Confirming`) by itself.
 ///
 /// ```text
 ///  Idle --subscribe--> Unjoined --coordinator known--> Joining --joined--> Syncing --> Stable
@@ -35,6 +36,8 @@ pub(super) enum Phase {
     Assigning {
         /// The generation.
         round: Round,
+        /// The assignor that was chosen.
+        assignor: Assignor,
         /// Everyone in it.
         members: Vec<JoinedMember>,
         /// Whether the coordinator wants the old assignment kept (KIP-814).
@@ -101,8 +104,6 @@ pub(super) enum Then {
 /// One generation as this member takes part in it.
 #[derive(Clone, Debug)]
 pub(super) struct Round {
-    /// The assignor that was chosen.
-    pub(super) assignor: Assignor,
     /// The topics this member said it wants.
     pub(super) topics: Vec<TopicName>,
     /// What this member said it owns: the leader keeps it from others until it is given up.

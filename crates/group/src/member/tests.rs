@@ -1,5 +1,7 @@
 //! One member against answers made up for it: a transcript of everything it wants done.
 
+mod register;
+
 use super::*;
 use crate::assign::Assignor;
 use crate::assign::subscription::{Assignment, Subscription};
@@ -67,6 +69,8 @@ impl Bench {
             matches!(
                 (request, &reply),
                 (Request::Join(_), Reply::Join(_))
+                    | (Request::Register(_), Reply::Register(_))
+                    | (Request::RegisterHeartbeat(_), Reply::RegisterHeartbeat(_))
                     | (Request::Sync(_), Reply::Sync(_))
                     | (Request::Heartbeat(_), Reply::Heartbeat(_))
                     | (Request::Leave(..), Reply::Leave(_))
@@ -226,7 +230,12 @@ fn shown(request: &Request) -> String {
             });
             format!("sync {} {:?}", sync.sender.generation, parts.collect::<Vec<_>>())
         }
-        Request::Heartbeat(sender) => format!("heartbeat {}", sender.generation),
+        Request::Register(register) => {
+            format!("register {:?} {:?}", register.sender.member, register.topics)
+        }
+        Request::Heartbeat(sender) | Request::RegisterHeartbeat(sender) => {
+            format!("heartbeat {}", sender.generation)
+        }
         Request::Leave(sender, _) => format!("leave {:?}", sender.member),
         Request::Commit(sender, topics) => {
             format!("commit {} at {}", topics[0].partitions[0].offset, sender.generation)
