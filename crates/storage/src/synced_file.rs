@@ -31,6 +31,11 @@ pub(crate) enum Note {
 }
 
 impl Note {
+    /// Whether all of a log that ends at `end` is known to be on the disk, its length too.
+    pub(crate) fn is_of_end(self, end: Offset) -> bool {
+        self == Self::Absent || self == Self::Synced(end)
+    }
+
     /// Whether a batch that ends before `next` is known to be on the disk.
     pub(crate) fn covers(self, next: Offset) -> bool {
         match self {
@@ -51,6 +56,13 @@ pub(crate) fn read(fs: &dyn Fs, dir: &Path) -> io::Result<Note> {
 /// overwriting it takes no room.
 pub(crate) fn write(fs: &dyn Fs, dir: &Path, synced: Offset) -> io::Result<()> {
     fs.open(&dir.join(FILE), OpenMode::Create)?.write_at(0, to_text(synced).as_bytes())
+}
+
+/// Takes the note back: whoever opens the log now must see to the safety of all past the
+/// checkpoint, also of where it ends.
+pub(crate) fn withdraw(fs: &dyn Fs, dir: &Path) -> io::Result<()> {
+    let len = to_text(Offset(0)).len();
+    fs.open(&dir.join(FILE), OpenMode::Create)?.write_at(0, &vec![b'-'; len])
 }
 
 fn to_text(synced: Offset) -> String {

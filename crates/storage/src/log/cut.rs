@@ -85,10 +85,9 @@ impl Log {
             place(&segments[at], offset).map_err(ChangeError::io("find the place to cut"))?;
         let producers = self.producers_at(&segments[..=at], end, position, now);
         let producers = producers.map_err(ChangeError::io("replay the producers"))?;
-        // Other batches will stand where the note calls those that go safe.
-        let safe = end.min(self.synced_offset());
-        synced_file::write(&*self.fs, &self.dir, safe)
-            .map_err(ChangeError::io("note how far the log is synced"))?;
+        // Until the new end is on the disk a power loss may bring back what is cut off.
+        synced_file::withdraw(&*self.fs, &self.dir)
+            .map_err(ChangeError::io("withdraw the note of what is synced"))?;
         self.drop_checkpoint_past(end).map_err(ChangeError::io("remove the checkpoint"))?;
         // If the batch goes that holds the start, what comes in its place is readable again. And
         // a write that failed before may have left a start past the end on the disk.
@@ -99,6 +98,8 @@ impl Log {
         let cuts = self
             .cut_files(&segments[..=at], first, position, end)
             .map_err(ChangeError::io("cut the segments"))?;
+        // Without it a start does more than it has to.
+        let _ = synced_file::write(&*self.fs, &self.dir, end);
         self.producers = producers;
         let mut epochs = self.epochs.clone();
         if epochs.cut_end(end) {

@@ -391,7 +391,7 @@ impl Loading {
                 segment.rewrite(std::mem::take(&mut from))?;
             }
         }
-        if self.changed {
+        if self.changed || !self.synced.is_of_end(self.next) {
             for segment in &self.segments[self.first_checked..] {
                 segment.file.sync()?;
             }
