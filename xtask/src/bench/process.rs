@@ -35,6 +35,12 @@ pub fn machine() -> String {
     format!("{cores} cores, {model}")
 }
 
+/// The load of the last minute, as the operating system says it.
+pub fn load() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().unwrap_or("?").to_owned()
+}
+
 fn read(path: &str) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
 }

@@ -7,7 +7,7 @@ mod clients;
 mod connect;
 mod event;
 mod group;
-mod java;
+pub mod java;
 mod ledger;
 mod report;
 mod scenario;
