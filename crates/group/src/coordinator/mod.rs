@@ -40,6 +40,6 @@ pub use output::{Append, Closing, Index, Outgoing};
 pub use settings::{GroupSettings, SettingsView};
 pub use shard::{Lifecycle, RecordAt, Shard};
 pub use view::{
-    BlockedOn, Blocker, Cause, CommittedView, GroupView, JournalEntry, MemberTimes, Move, Observed,
-    StateCounts, Trigger, Who,
+    BlockedOn, Blocker, Caller, Cause, CommittedView, GroupView, JournalEntry, MemberTimes, Move,
+    Observed, StateCounts, Trigger, Who,
 };

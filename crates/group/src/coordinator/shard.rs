@@ -138,6 +138,7 @@ impl Shard {
             outbox: Outbox::default(),
             expiry: Deadline::unarmed(),
             topics: None,
+            topics_before: None,
             watch: Watch::default(),
             settings: Arc::default(),
             lifelines: Lifelines::new(seed),
@@ -219,8 +220,8 @@ impl Shard {
     /// not; the last view is the one that counts.
     pub fn handle_topics(&mut self, topics: Arc<TopicsView>, now: Now) {
         let now = self.observe(now);
-        let before = self.services.topics.replace(topics.clone());
-        let before = before.as_deref();
+        let whole_before = self.services.topics.replace(topics.clone());
+        let before = whole_before.as_deref();
         if !matches!(self.lifecycle(), Lifecycle::Active(_)) {
             return;
         }
@@ -228,7 +229,9 @@ impl Shard {
             self.each_group(now, |turn| turn.forget_lost_topics(before, &topics));
         }
         let differing = before.map(|before| differing(before, &topics));
+        self.services.topics_before = whole_before.clone();
         self.each_group(now, |turn| turn.consumer_topics_changed(differing.as_ref()));
+        self.services.topics_before = None;
         match before {
             Some(before) => {
                 for (group, changed) in self.services.watch.concerned(before, &topics) {

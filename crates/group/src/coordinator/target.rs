@@ -18,7 +18,8 @@ use super::record::{
 };
 use super::timers::{Due, Timer};
 use super::turn::Turn;
-use super::view::Trigger;
+use super::view::{Cause, Trigger};
+use super::watch::difference;
 use crate::assign::server::{MemberFacts, Progress, ServerAssignor, Target};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -131,13 +132,23 @@ impl Turn<'_> {
         }
         let hash = self.subscribed_digest();
         if has_matched || hash != self.group.hard.consumers().metadata_hash() {
-            let triggers: Vec<_> = concerned.iter().map(Trigger::of_topic).collect();
+            let triggers: Vec<_> =
+                concerned.into_iter().map(|topic| self.topic_trigger(topic)).collect();
             let index = self.raise_epoch(index, triggers);
             self.renew_target(index);
         } else {
             // There was no view when the last epoch began.
             self.renew_target(index);
         }
+    }
+
+    /// A topic became another one.
+    fn topic_trigger(&self, topic: TopicName) -> Trigger {
+        let (before, now) = (&self.services.topics_before, &self.services.topics);
+        let cause = before.as_deref().map_or(Cause::TopicChanged, |before| {
+            difference(before.topic(&topic), now.as_deref().and_then(|now| now.topic(&topic)))
+        });
+        Trigger::about(cause, topic)
     }
 
     /// Those of these topics that somebody subscribes to.
@@ -295,14 +306,6 @@ fn tell(target: &mut Target, id: &MemberId, says: &Says, topics: BTreeSet<TopicN
         rack: says.rack.as_deref(),
         topics: &topics,
     });
-}
-
-impl Trigger {
-    /// A topic is another one now.
-    fn of_topic(topic: &TopicName) -> Self {
-        let cause = super::view::Cause::TopicChanged;
-        Self { cause, who: None, topic: Some(topic.clone()), reason: None }
-    }
 }
 
 /// A digest of these topics as the view shows them: equal for equal topics, on every machine.

@@ -30,6 +30,8 @@ pub(super) struct Services {
     /// When expired offsets are looked for next.
     pub(super) expiry: Deadline,
     pub(super) topics: Option<Arc<TopicsView>>,
+    /// What they were, while a change of them is handled; for the journal.
+    pub(super) topics_before: Option<Arc<TopicsView>>,
     /// Which groups subscribe to each topic, of those whose coordinator assigns.
     pub(super) watch: Watch,
     /// Settings of single groups.
@@ -164,7 +166,7 @@ impl Turn<'_> {
     /// What happened to a member, for the journal.
     pub(super) fn trigger(&self, cause: Cause, member: &str) -> Option<Trigger> {
         let who = self.group.roster.who(member)?;
-        Some(Trigger { cause, who: Some(who), topic: None, reason: None })
+        Some(Trigger::of(cause, who))
     }
 
     /// What a member did, and why in its own words, for the journal.

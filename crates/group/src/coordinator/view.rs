@@ -107,6 +107,15 @@ pub struct Who {
     pub client_host: Arc<str>,
 }
 
+/// Who called an API about somebody else: an administrator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The client id it sent.
+    pub client_id: Arc<str>,
+    /// The address it came from.
+    pub client_host: Arc<str>,
+}
+
 /// One reason for a rebalance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
@@ -114,10 +123,41 @@ pub struct Trigger {
     pub cause: Cause,
     /// To whom, or by whom; `None` where no member had a part in it.
     pub who: Option<Who>,
+    /// The member whose place `who` took, which is fenced (static membership).
+    pub replaced: Option<MemberId>,
+    /// Who called for it, where that was not the member itself.
+    pub by: Option<Caller>,
     /// The topic it is about, where it is about one.
     pub topic: Option<TopicName>,
+    /// The setting that was changed, where one was.
+    pub setting: Option<Arc<str>>,
     /// Why, in the client's own words (KIP-800); cut to a bound.
     pub reason: Option<Arc<str>>,
+}
+
+impl Trigger {
+    /// It happened; nothing more is known of it.
+    pub fn new(cause: Cause) -> Self {
+        Self {
+            cause,
+            who: None,
+            replaced: None,
+            by: None,
+            topic: None,
+            setting: None,
+            reason: None,
+        }
+    }
+
+    /// It happened to this member, or this member did it.
+    pub(super) fn of(cause: Cause, who: Who) -> Self {
+        Self { who: Some(who), ..Self::new(cause) }
+    }
+
+    /// It is about this topic.
+    pub(super) fn about(cause: Cause, topic: TopicName) -> Self {
+        Self { topic: Some(topic), ..Self::new(cause) }
+    }
 }
 
 /// Why a generation ended.
@@ -125,8 +165,10 @@ pub struct Trigger {
 pub enum Cause {
     /// A new member joined.
     Joined,
-    /// A member said goodbye, or an administrator removed it.
+    /// A member said goodbye.
     Left,
+    /// An administrator removed a member.
+    Removed,
     /// A member was silent for its session timeout.
     SessionExpired,
     /// A member did not rejoin within the rebalance timeout.
@@ -142,16 +184,26 @@ pub enum Cause {
     OwnershipChanged,
     /// The leader asked for a new assignment.
     LeaderRejoined,
-    /// A topic that members subscribe to was created or deleted, or has other partitions.
+    /// A topic that members subscribe to was created.
+    TopicCreated,
+    /// A topic that members subscribe to has more partitions.
+    PartitionsAdded,
+    /// A topic that members subscribe to was deleted.
+    TopicDeleted,
+    /// A topic that members subscribe to differs otherwise: it was deleted and created again, its
+    /// racks are others, or it changed while no coordinator watched.
     TopicChanged,
-    /// An administrator chose another assignor, or a member's vote did.
+    /// Another assignor was chosen: by an administrator, or by the members' votes.
     AssignorChanged,
-    /// A member did not give up what it was told to within its rebalance timeout.
+    /// A member did not give up partitions within its rebalance timeout.
     RevocationExpired,
     /// The assignment was too large to be written.
     AssignmentTooLarge,
     /// The group came from the log with more members than are now allowed.
     TooManyMembers,
+    /// Not known: the broker ended between the group's record and the journal's entry, or the
+    /// group is older than its journal.
+    LostInCrash,
 }
 
 /// One generation and how it came to be.

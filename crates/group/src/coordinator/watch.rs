@@ -3,9 +3,13 @@
 //! Groups whose coordinator assigns are here; a group whose members assign watches its topics
 //! itself, unless its leader cannot tell what it was assigned by. Knows no protocol.
 
+use super::view::Cause;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use ottla_model::{GroupId, Topic, TopicName, TopicsView};
+
+/// A topic and what happened to it.
+pub(super) type Changed = (TopicName, Cause);
 
 /// Topic to groups.
 #[derive(Debug, Default)]
@@ -40,11 +44,12 @@ impl Watch {
         &self,
         before: &TopicsView,
         after: &TopicsView,
-    ) -> BTreeMap<GroupId, Vec<TopicName>> {
-        let mut concerned: BTreeMap<GroupId, Vec<TopicName>> = BTreeMap::new();
+    ) -> BTreeMap<GroupId, Vec<Changed>> {
+        let mut concerned: BTreeMap<GroupId, Vec<Changed>> = BTreeMap::new();
         for topic in differing(before, after) {
+            let cause = difference(before.topic(topic), after.topic(topic));
             for group in self.groups.get(&**topic).into_iter().flatten() {
-                concerned.entry(group.clone()).or_default().push(topic.clone());
+                concerned.entry(group.clone()).or_default().push((topic.clone(), cause));
             }
         }
         concerned
@@ -76,4 +81,17 @@ fn differing<'a>(before: &'a TopicsView, after: &'a TopicsView) -> Vec<&'a Topic
     let mut names: Vec<_> = gone_or_changed.chain(created).map(|topic| &topic.name).collect();
     names.sort_unstable();
     names
+}
+
+/// What happened to a topic that differs between two views.
+pub(super) fn difference(before: Option<&Topic>, after: Option<&Topic>) -> Cause {
+    match (before, after) {
+        (None, _) => Cause::TopicCreated,
+        (Some(_), None) => Cause::TopicDeleted,
+        (Some(before), Some(after)) => {
+            let has_grown = after.partitions.len() > before.partitions.len();
+            let is_same = before.id == after.id;
+            if is_same && has_grown { Cause::PartitionsAdded } else { Cause::TopicChanged }
+        }
+    }
 }

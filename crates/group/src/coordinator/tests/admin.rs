@@ -134,7 +134,7 @@ fn the_journal_names_causes() {
             alloc::vec![Cause::LeaderRejoined],
             alloc::vec![Cause::MetadataChanged],
             alloc::vec![Cause::Joined],
-            alloc::vec![Cause::Left, Cause::SessionExpired],
+            alloc::vec![Cause::Removed, Cause::SessionExpired],
         ]
     );
     let last = view(&world).journal.pop().expect("five entries");

@@ -6,7 +6,7 @@ use super::super::super::record::{GroupMetadata, Record};
 use super::super::super::roster::{Member, Parked, Pending, Supported};
 use super::super::super::timers::{Deadline, Timer};
 use super::super::super::turn::{Call, Turn, cut};
-use super::super::super::view::Cause;
+use super::super::super::view::{Cause, Trigger};
 use crate::assign::subscription::{Assignment, Subscription};
 use crate::message::admin::GroupKind;
 use crate::message::classic::{Join, JoinRefused, Joined};
@@ -197,7 +197,19 @@ impl Turn<'_> {
         let id = MemberId::from(ask.member);
         self.park_join(call, &id, false);
         let trigger = cause.and_then(|cause| self.trigger_for(cause, &id, ask.reason));
-        self.rebalance(trigger);
+        self.rebalance(trigger.map(|trigger| self.blame_topic(trigger)));
+    }
+
+    /// A leader that asks for another assignment, saying nothing new itself, has most often seen
+    /// that a topic changed.
+    fn blame_topic(&self, trigger: Trigger) -> Trigger {
+        let asks = matches!(trigger.cause, Cause::LeaderRejoined | Cause::OwnershipChanged);
+        let by_leader =
+            trigger.who.as_ref().is_some_and(|who| self.group.roster.is_leader(&who.member));
+        match self.topic_that_changed().filter(|_| asks && by_leader) {
+            Some((cause, topic)) => Trigger { cause, topic: Some(topic), ..trigger },
+            None => trigger,
+        }
     }
 
     /// Tells a member of the generation in force what it would have heard when it began.
@@ -250,7 +262,8 @@ impl Turn<'_> {
         }
         self.park_join(call, &new, false);
         let trigger = self.trigger_for(Cause::StaticRejoined, &new, ask.reason);
-        self.rebalance(trigger);
+        let replaced = Some(old.clone());
+        self.rebalance(trigger.map(|trigger| Trigger { replaced, ..trigger }));
     }
 
     /// Writes the generation in force anew, with members' present ids and metadata.

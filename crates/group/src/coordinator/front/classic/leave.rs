@@ -1,10 +1,11 @@
 //! LeaveGroup: members go, or an administrator removes them, several at once (KIP-345).
 
-use super::super::super::turn::{Call, Turn};
-use super::super::super::view::{Cause, Trigger};
+use super::super::super::turn::{Call, Turn, cut};
+use super::super::super::view::{Caller, Cause, Trigger};
 use crate::message::admin::GroupKind;
 use crate::message::classic::{Leave, Leaver, Leaving, Left};
 use crate::message::{GroupError, Reply};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use ottla_model::{InstanceId, MemberId};
 
@@ -19,7 +20,7 @@ impl Turn<'_> {
         }
         let mut triggers = Vec::new();
         let outcomes = ask.members.iter().map(|leaver| {
-            let outcome = self.let_go(leaver, &mut triggers);
+            let outcome = self.let_go(call, leaver, &mut triggers);
             leaving(leaver, outcome)
         });
         let members = outcomes.collect();
@@ -35,6 +36,7 @@ impl Turn<'_> {
 
     fn let_go(
         &mut self,
+        call: &Call<'_>,
         leaver: &Leaver<'_>,
         triggers: &mut Vec<Trigger>,
     ) -> Result<(), GroupError> {
@@ -52,9 +54,32 @@ impl Turn<'_> {
                 MemberId::from(member)
             }
         };
-        triggers.extend(self.trigger_for(Cause::Left, &id, leaver.reason));
+        triggers.extend(self.leaving_trigger(call, leaver, &id));
         self.remove_member(&id);
         Ok(())
+    }
+
+    /// A member said goodbye, or somebody else said it for the member: an administrator names an
+    /// instance alone, or comes as another client, or says so (KIP-800, as Kafka's own admin
+    /// client does).
+    fn leaving_trigger(
+        &self,
+        call: &Call<'_>,
+        leaver: &Leaver<'_>,
+        id: &MemberId,
+    ) -> Option<Trigger> {
+        let member = self.group.roster.member(id)?;
+        let is_other = *member.client_id != *call.client.id;
+        let says_so = leaver.reason.is_some_and(|reason| reason.starts_with(REMOVED_BY_ADMIN));
+        if !leaver.member.is_empty() && !is_other && !says_so {
+            return self.trigger_for(Cause::Left, id, leaver.reason);
+        }
+        let by = Some(Caller {
+            client_id: Arc::from(cut(call.client.id, CLIENT_ID_BYTES_MAX)),
+            client_host: Arc::from(call.client.host),
+        });
+        let trigger = self.trigger_for(Cause::Removed, id, leaver.reason);
+        trigger.map(|trigger| Trigger { by, ..trigger })
     }
 }
 
@@ -66,3 +91,8 @@ pub(in super::super::super) fn all_leaving(ask: &Leave<'_>, error: GroupError) -
 fn leaving(leaver: &Leaver<'_>, outcome: Result<(), GroupError>) -> Leaving {
     (MemberId::from(leaver.member), leaver.instance.map(InstanceId::from), outcome)
 }
+
+/// How the reasons of Kafka's admin client begin.
+const REMOVED_BY_ADMIN: &str = "member was removed by an admin";
+/// What the journal keeps of a client id.
+const CLIENT_ID_BYTES_MAX: usize = 255;

@@ -36,14 +36,44 @@ impl Turn<'_> {
             return;
         }
         if let Some(topic) = self.first_unassigned() {
-            let cause = Cause::TopicChanged;
-            self.rebalance(Some(Trigger { cause, who: None, topic: Some(topic), reason: None }));
+            let cause = self.lack_of(&topic);
+            self.rebalance(Some(Trigger::about(cause, topic)));
         }
+    }
+
+    /// Why the leader may have asked for another assignment, for the journal: a topic is not what
+    /// it was when the last one was made.
+    pub(super) fn topic_that_changed(&self) -> Option<(Cause, TopicName)> {
+        if let Some(topic) = self.first_unassigned() {
+            return Some((self.lack_of(&topic), topic));
+        }
+        let view = self.services.topics.as_deref()?;
+        let gone = |topic: &TopicName| view.topic(topic).is_none();
+        let parts = self.parts_in_force()?;
+        let mut gone = parts.iter().flat_map(Partitions::iter).filter(|(topic, _)| gone(topic));
+        gone.next().map(|(topic, _)| (Cause::TopicDeleted, topic.clone()))
+    }
+
+    /// What happened to a topic that has a partition nobody was assigned.
+    fn lack_of(&self, topic: &TopicName) -> Cause {
+        let parts = self.parts_in_force().unwrap_or_default();
+        let is_assigned = parts.iter().flat_map(Partitions::iter).any(|(name, _)| name == topic);
+        if is_assigned { Cause::PartitionsAdded } else { Cause::TopicCreated }
     }
 
     /// A subscribed topic that has a partition nobody was assigned; none where that cannot be told.
     pub(super) fn first_unassigned(&self) -> Option<TopicName> {
         let view = self.services.topics.as_deref()?;
+        let parts = self.parts_in_force()?;
+        let assigned: BTreeSet<(&TopicName, PartitionId)> =
+            parts.iter().flat_map(Partitions::iter).collect();
+        let topics = self.group.subscribed.iter().flatten().filter_map(|name| view.topic(name));
+        let mut lacking = topics
+            .filter(|topic| topic.partition_ids().any(|id| !assigned.contains(&(&topic.name, id))));
+        lacking.next().map(|topic| topic.name.clone())
+    }
+    /// What each member was assigned; none where that cannot be read.
+    fn parts_in_force(&self) -> Option<Vec<Partitions>> {
         let mut parts: Vec<Partitions> = Vec::new();
         for (_, member) in self.group.roster.in_order() {
             let part = self.group.assignment_of(member);
@@ -51,11 +81,6 @@ impl Turn<'_> {
                 parts.push(Assignment::decode(&part).ok()?.partitions);
             }
         }
-        let assigned: BTreeSet<(&TopicName, PartitionId)> =
-            parts.iter().flat_map(Partitions::iter).collect();
-        let topics = self.group.subscribed.iter().flatten().filter_map(|name| view.topic(name));
-        let mut lacking = topics
-            .filter(|topic| topic.partition_ids().any(|id| !assigned.contains(&(&topic.name, id))));
-        lacking.next().map(|topic| topic.name.clone())
+        Some(parts)
     }
 }

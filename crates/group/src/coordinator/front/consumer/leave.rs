@@ -64,7 +64,7 @@ impl Turn<'_> {
         }
         dismissed.sort_unstable();
         dismissed.dedup();
-        self.remove_consumers(&dismissed, Cause::Left);
+        self.remove_consumers(&dismissed, Cause::Removed);
         outcomes
     }
 

@@ -59,7 +59,7 @@ impl Turn<'_> {
     fn consumer_trigger(&self, cause: Cause, id: &str) -> Trigger {
         let member = self.group.hard.consumers().member(id);
         let who = member.map(|(id, member)| member.who(id));
-        Trigger { cause, who, topic: None, reason: None }
+        Trigger { who, ..Trigger::new(cause) }
     }
 
     /// Whether `member` may speak for itself and, if it is static, for its instance.

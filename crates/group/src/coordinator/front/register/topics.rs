@@ -5,6 +5,7 @@ use crate::assign::Assignor;
 use crate::coordinator::settings::GroupSettings;
 use crate::coordinator::turn::Turn;
 use crate::coordinator::view::{Cause, Trigger};
+use crate::coordinator::watch::Changed;
 use crate::message::admin::GroupKind;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -12,11 +13,11 @@ use ottla_model::{PartitionId, TopicName};
 
 impl Turn<'_> {
     /// Topics that this group subscribes to are others now.
-    pub(in super::super::super) fn topics_changed(&mut self, topics: Vec<TopicName>) {
+    pub(in super::super::super) fn topics_changed(&mut self, topics: Vec<Changed>) {
         if self.group.kind != GroupKind::Register {
             return self.check_for_leader();
         }
-        let triggers: Vec<_> = topics.into_iter().map(topic_trigger).collect();
+        let triggers = topics.into_iter().map(|(topic, cause)| Trigger::about(cause, topic));
         self.rebalance(triggers);
     }
 
@@ -30,7 +31,7 @@ impl Turn<'_> {
             return;
         }
         if let Some(topic) = self.first_misassigned() {
-            self.rebalance(Some(topic_trigger(topic)));
+            self.rebalance(Some(Trigger::about(Cause::TopicChanged, topic)));
         }
     }
 
@@ -51,8 +52,8 @@ impl Turn<'_> {
         let before = was.register_assignor.unwrap_or(default);
         let is_live = self.group.kind == GroupKind::Register && !self.group.phase.is_empty();
         if is_live && before != self.assignor() {
-            let cause = Cause::AssignorChanged;
-            self.rebalance(Some(Trigger { cause, who: None, topic: None, reason: None }));
+            let setting = Some(ASSIGNOR_SETTING.into());
+            self.rebalance(Some(Trigger { setting, ..Trigger::new(Cause::AssignorChanged) }));
         }
     }
 
@@ -79,6 +80,5 @@ impl Turn<'_> {
     }
 }
 
-fn topic_trigger(topic: TopicName) -> Trigger {
-    Trigger { cause: Cause::TopicChanged, who: None, topic: Some(topic), reason: None }
-}
+/// What operators know the assignor of a register group by.
+const ASSIGNOR_SETTING: &str = "register.assignor";
