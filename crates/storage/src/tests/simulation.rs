@@ -537,8 +537,8 @@ impl Life {
         for client in self.clients.values_mut() {
             client.batches.retain(|(_, _, first)| *first < end);
             let known = client.batches.back().filter(|(_, _, first)| {
-                // What is left of a compacted log may not tell of the last batch left.
-                !(self.truncated && self.gone.contains(first))
+                // What is left of a log may not tell of the last batch: compaction or retention.
+                !(self.truncated && (*first < self.start || self.gone.contains(first)))
             });
             if let Some((sequence, count, _)) = known {
                 client.next = sequence + *count as i32;
