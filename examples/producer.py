@@ -18,7 +18,15 @@ try:
 except TopicAlreadyExistsError:
     pass
 
-producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=5)
+producer = KafkaProducer(
+    bootstrap_servers=bootstrap,
+    acks="all",
+    linger_ms=5,
+    # What was sent while the broker was away is sent again, and written once.
+    enable_idempotence=True,
+    # This client's own default lets it stay away for 30 s after the broker is back.
+    reconnect_backoff_max_ms=1000,
+)
 for number in itertools.count():
     key = f"customer-{number % 20}"
     where = producer.send("orders", key=key.encode(), value=f"order {number}".encode()).get()
