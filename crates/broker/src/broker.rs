@@ -11,6 +11,7 @@ use ottla_cluster::Cluster;
 use ottla_model::NodeId;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use tokio::sync::Semaphore;
 
 /// The broker's shared state. It holds no socket and no task; those hold it.
 pub(crate) struct Broker {
@@ -24,6 +25,10 @@ pub(crate) struct Broker {
     pub(crate) limits: Limits,
     /// How many connections there may be.
     pub(crate) admission: Admission,
+    /// Requests that take long have their turns by this, so that they leave processors to others.
+    pub(crate) long_turns: Arc<Semaphore>,
+    /// Memory for large requests on their way in, in bytes.
+    pub(crate) request_room: Arc<Semaphore>,
     /// Every open connection.
     pub(crate) lines: Arc<Lines>,
     /// What is counted.
@@ -75,6 +80,8 @@ impl Broker {
             listeners,
             limits,
             admission,
+            request_room: Arc::new(Semaphore::new(request_room(&config))),
+            long_turns: Arc::new(Semaphore::new(long_turns())),
             lines: Arc::default(),
             metrics: Metrics::default(),
             cluster,
@@ -107,4 +114,17 @@ impl Broker {
             self.shards.connection_closed(*shard, session.id);
         }
     }
+}
+
+/// How many requests that take long are decided at once: half of the processors, so that as many
+/// are left to all others.
+fn long_turns() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    (processors / 2).max(1)
+}
+
+/// Bytes, or as many as can be counted where there is no bound.
+fn request_room(config: &Config) -> usize {
+    let bytes = usize::try_from(config.queued_max_request_bytes).unwrap_or(usize::MAX);
+    bytes.min(Semaphore::MAX_PERMITS)
 }

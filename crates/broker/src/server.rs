@@ -90,6 +90,7 @@ impl Server {
     /// # Errors
     /// The settings, the addresses or the data directory cannot be used.
     pub async fn start(config: Config) -> Result<Self, StartError> {
+        config.check()?;
         let specs = config.listener_specs()?;
         let lock = DirLock::acquire(&config.log_dirs)?;
         let mut stewards = JoinSet::new();

@@ -23,6 +23,8 @@ pub(crate) struct Context<'a> {
     pub(crate) now: Now,
     /// How to address the reply.
     pub(crate) to: ReplyTo,
+    /// How much of a processor's time it may take.
+    pub(crate) pace: Pace,
     /// The connection's buffer for encoding.
     pub(super) scratch: &'a mut Vec<u8>,
 }
@@ -36,6 +38,15 @@ pub(crate) struct ReplyTo {
     pub(crate) version: i16,
     /// The client's number for the request.
     pub(crate) correlation_id: i32,
+}
+
+/// How much of a processor's time a request may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Little: other connections wait meanwhile. What takes long is answered with [`Answer::Long`].
+    Quick,
+    /// As much as it takes: nobody waits but those whose turn comes next.
+    Long,
 }
 
 /// An encoded reply with its length prefix, or the reason why its version cannot carry it.
@@ -54,6 +65,9 @@ pub(crate) enum Answer {
     Held(Later, Held),
     /// No reply was asked for (Produce with acks=0).
     Silent,
+    /// Nothing was decided, for that would take long: the request is to come again as
+    /// [`Pace::Long`].
+    Long,
     /// None was asked for and this went wrong: the connection closes, as the only way to say so.
     Close(ErrorCode),
 }
@@ -123,6 +137,7 @@ impl fmt::Debug for Answer {
             Self::Later(_) => "Later",
             Self::Held(..) => "Held",
             Self::Silent => "Silent",
+            Self::Long => "Long",
             Self::Close(_) => "Close",
         })
     }

@@ -54,14 +54,15 @@ pub(crate) enum Cut {
     },
 }
 
-/// Handles one request; `body` is its frame without the length. Says also which API it was.
+/// Handles one request; `body` is its frame without the length. Says also which API it was. An
+/// answer of [`Answer::Long`] comes to [`Pace::Quick`] alone.
 ///
 /// # Errors
 /// The connection must be closed.
 pub(crate) fn dispatch(
     broker: &Arc<Broker>,
     session: &mut Session,
-    now: Now,
+    (now, pace): (Now, Pace),
     scratch: &mut Vec<u8>,
     body: &[u8],
 ) -> Result<(ApiKey, Answer), Cut> {
@@ -70,7 +71,7 @@ pub(crate) fn dispatch(
     let RequestHeader { key, version, correlation_id, client_id } = header;
     let to = ReplyTo { key, version, correlation_id };
     let client_id = client_id.unwrap_or_default();
-    let mut cx = Context { broker, session, client_id, now, to, scratch };
+    let mut cx = Context { broker, session, client_id, now, to, pace, scratch };
     if !header.is_accepted() || !key.api().served {
         if key == ApiKey::ApiVersions {
             return Ok((key, k18_api_versions::refuse_version(&mut cx)));

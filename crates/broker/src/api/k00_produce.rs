@@ -6,17 +6,19 @@
 //! - v11 and v12 belong to transactions, which do not exist yet: a transactional id is refused
 //!   with a code that is fatal to every client.
 //!
-//! The batches are appended before this returns, in the order of the connection's requests; only
+//! All batches are validated first, which takes long for those that unpack to much: then nothing is
+//! decided, and the request comes again where that harms nobody. The batches are appended before
+//! this returns, in the order of the connection's requests; only
 //! the reply waits, until they are safe. acks=1 waits for that too (decision 4); acks=0 has no
 //! reply, and an error closes the connection, which is the only way to be heard.
 
 use super::error_map::{append_error, produce_error};
 use super::lookup::{self, TopicRef};
-use super::{Answer, Context};
+use super::{Answer, Context, Pace};
 use crate::broker::Broker;
 use crate::partitions::{HostedTopic, Partition, Passes, codec, produce_rules};
-use ottla_model::{Now, Offset, PartitionId, TopicId, TopicName};
-use ottla_records::{ProduceError, ProduceRules, TimestampType, validate_produced};
+use ottla_model::{Now, Offset, PartitionId, Timestamp, TopicId, TopicName};
+use ottla_records::{Compression, ProduceError, ProduceRules, TimestampType, validate_produced};
 use ottla_storage::Origin;
 use ottla_wire::generated::produce_request::TopicProduceData;
 use ottla_wire::generated::produce_response::{
@@ -24,6 +26,7 @@ use ottla_wire::generated::produce_response::{
 };
 use ottla_wire::generated::{ProduceRequest, ProduceResponse};
 use ottla_wire::{ErrorCode, Records};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Appends; answers when all of it is safe.
@@ -35,10 +38,14 @@ pub(super) fn handle(cx: &mut Context<'_>, request: ProduceRequest<'_>) -> Answe
     } else {
         None
     };
-    let mut outcomes: Vec<TopicOutcome> = {
+    let mut unpacked = Unpacked::new(cx.pace);
+    let prepared: Option<Vec<TopicPrepared<'_>>> = {
         let topics = request.topic_data.iter();
-        topics.map(|topic| produce_topic(cx, topic, refused)).collect()
+        topics.map(|topic| prepare_topic(cx, topic, refused, &mut unpacked)).collect()
     };
+    let Some(prepared) = prepared else { return Answer::Long };
+    let mut outcomes: Vec<TopicOutcome> =
+        prepared.into_iter().map(|topic| topic.append(cx.now)).collect();
     let parts = outcomes.iter().flat_map(|topic| &topic.partitions);
     parts.for_each(|part| _ = cx.count(part.code));
     if request.acks == 0 {
@@ -62,6 +69,29 @@ pub(super) fn handle(cx: &mut Context<'_>, request: ProduceRequest<'_>) -> Answe
         }
         to.encode(&response(&broker, &outcomes))
     }))
+}
+
+/// A topic's batches, each ready to be appended or refused already.
+struct TopicPrepared<'a> {
+    name: TopicName,
+    id: TopicId,
+    partitions: Vec<Result<Prepared<'a>, PartOutcome>>,
+}
+
+/// A batch that keeps the rules, and where it goes.
+struct Prepared<'a> {
+    index: i32,
+    partition: Arc<Partition>,
+    /// As it came, or packed as the topic wants it.
+    bytes: Cow<'a, [u8]>,
+    /// The latest time in it, where the header is to tell that.
+    max_create_time: Option<Timestamp>,
+}
+
+/// What the batches of one request are unpacked into, and how much of that is quick.
+struct Unpacked {
+    left: usize,
+    scratch: Vec<u8>,
 }
 
 struct TopicOutcome {
@@ -94,13 +124,20 @@ impl PartOutcome {
             waits: None,
         }
     }
+
+    fn faulty(index: i32, partition: Arc<Partition>, (code, message, faults): Refused) -> Self {
+        let partition = Some(partition);
+        Self { faults, partition, ..Self::refused(index, code, Some(message)) }
+    }
 }
 
-fn produce_topic(
+/// None if that would take long.
+fn prepare_topic<'a>(
     cx: &Context<'_>,
-    data: &TopicProduceData<'_>,
+    data: &TopicProduceData<'a>,
     refused: Option<ErrorCode>,
-) -> TopicOutcome {
+    unpacked: &mut Unpacked,
+) -> Option<TopicPrepared<'a>> {
     let by_id = cx.version() >= 13;
     let hosted = cx.broker.partitions.hosted();
     let topic = match refused {
@@ -110,80 +147,137 @@ fn produce_topic(
     };
     let parts = data.partition_data.iter();
     let partitions = parts.map(|part| match topic {
-        Ok(topic) => produce(cx, topic, part.index, part.records.as_ref()),
-        Err(code) => PartOutcome::refused(part.index, code, None),
+        Ok(topic) => prepare(cx, topic, part.index, bytes(part.records.as_ref()), unpacked),
+        Err(code) => Some(Err(PartOutcome::refused(part.index, code, None))),
     });
-    TopicOutcome {
+    Some(TopicPrepared {
         name: data.name.into(),
         id: data.topic_id.into(),
-        partitions: partitions.collect(),
+        partitions: partitions.collect::<Option<_>>()?,
+    })
+}
+
+fn bytes<'a>(records: Option<&Records<'a>>) -> &'a [u8] {
+    match records {
+        Some(Records::Borrowed(bytes)) => bytes,
+        // A decoded request borrows; there is no other form to meet here.
+        _ => &[],
     }
 }
 
-fn produce(
+/// None if that would take long.
+fn prepare<'a>(
     cx: &Context<'_>,
     topic: &HostedTopic,
     index: i32,
-    records: Option<&Records<'_>>,
-) -> PartOutcome {
+    bytes: &'a [u8],
+    unpacked: &mut Unpacked,
+) -> Option<Result<Prepared<'a>, PartOutcome>> {
     let partition = match lookup::partition(cx.broker, topic, PartitionId(index)) {
         Ok(partition) => partition,
-        Err(code) => return PartOutcome::refused(index, code, None),
+        Err(code) => return Some(Err(PartOutcome::refused(index, code, None))),
     };
-    let bytes = match records {
-        Some(Records::Borrowed(bytes)) => *bytes,
-        // A decoded request borrows; there is no other form to meet here.
-        _ => &[],
+    let rules = produce_rules(&topic.settings, cx.now.wall, cx.version() >= 7);
+    let prepared = match unpacked.validate(bytes, &rules)? {
+        Ok(max_timestamp) => unpacked.pack(topic, bytes, &rules)?.map(|packed| Prepared {
+            index,
+            partition: Arc::clone(&partition),
+            bytes: packed.map_or(Cow::Borrowed(bytes), Cow::Owned),
+            max_create_time: (rules.timestamp_type == TimestampType::Create)
+                .then_some(max_timestamp),
+        }),
+        Err(refused) => Err(refused),
     };
-    match append(cx.now, cx.version(), topic, &partition, bytes) {
-        Ok((base_offset, log_append_time_ms, waits)) => PartOutcome {
-            base_offset,
-            log_append_time_ms,
-            waits: Some(waits).filter(|waits| waits.outcome() != Some(Ok(()))),
-            partition: Some(partition),
-            ..PartOutcome::refused(index, ErrorCode::None, None)
-        },
-        Err((code, message, faults)) => {
-            let partition = Some(partition);
-            PartOutcome { faults, partition, ..PartOutcome::refused(index, code, Some(message)) }
-        }
-    }
+    Some(prepared.map_err(|refused| PartOutcome::faulty(index, partition, refused)))
 }
 
 type Refused = (ErrorCode, String, Vec<(i32, String)>);
 
-fn append(
-    now: Now,
-    version: i16,
-    topic: &HostedTopic,
-    partition: &Arc<Partition>,
-    bytes: &[u8],
-) -> Result<(Offset, i64, Passes), Refused> {
-    let rules = produce_rules(&topic.settings, now.wall, version >= 7);
-    let produced = validate_produced(bytes, &rules, &mut Vec::new())
-        .map_err(|error| (produce_error(&error), error.to_string(), faults(&error)))?;
-    let packed = packed(topic, bytes, &rules)?;
-    let bytes = packed.as_deref().unwrap_or(bytes);
-    let max = produced.max_timestamp;
-    let stamped = rules.timestamp_type == TimestampType::LogAppend;
-    let (appended, passes) = partition
-        .append(bytes, now, Origin::Client, |batch| {
-            if !stamped {
-                batch.set_max_create_time(max);
-            }
-        })
-        .map_err(|error| (append_error(&error), error.to_string(), Vec::new()))?;
-    let time = appended.log_append_time.map_or(-1, |time| time.0);
-    Ok((appended.first, time, passes))
+impl Unpacked {
+    fn new(pace: Pace) -> Self {
+        let left = match pace {
+            Pace::Quick => QUICK_BYTES_MAX,
+            Pace::Long => usize::MAX,
+        };
+        Self { left, scratch: Vec::new() }
+    }
+
+    /// The latest time in a batch that keeps the rules; none if finding out would take long.
+    fn validate(
+        &mut self,
+        bytes: &[u8],
+        rules: &ProduceRules,
+    ) -> Option<Result<Timestamp, Refused>> {
+        self.left = self.left.checked_sub(bytes.len())?;
+        let most = rules.unpacked_bytes_max.min(self.left);
+        let within = ProduceRules { unpacked_bytes_max: most, ..*rules };
+        self.scratch.clear();
+        let validated = validate_produced(bytes, &within, &mut self.scratch);
+        let above = matches!(validated, Err(ProduceError::UnpacksTooLarge { .. }));
+        if above && most < rules.unpacked_bytes_max {
+            return None;
+        }
+        self.left = self.left.saturating_sub(self.scratch.len());
+        let refused =
+            |error: ProduceError| (produce_error(&error), error.to_string(), faults(&error));
+        Some(validated.map(|produced| produced.max_timestamp).map_err(refused))
+    }
+
+    /// The batch just validated as `compression.type` wants it, where that is not how it came;
+    /// none if packing it would take long.
+    fn pack(
+        &mut self,
+        topic: &HostedTopic,
+        bytes: &[u8],
+        rules: &ProduceRules,
+    ) -> Option<Result<Option<Vec<u8>>, Refused>> {
+        let Some(codec) = codec(&topic.settings) else { return Some(Ok(None)) };
+        let plain = self.scratch.len().max(bytes.len());
+        self.left = self.left.checked_sub(plain.saturating_mul(PACKING_COSTS))?;
+        Some(packed(codec, bytes, rules))
+    }
 }
 
-/// The batches as `compression.type` wants them, where that is not how they came.
+impl TopicPrepared<'_> {
+    fn append(self, now: Now) -> TopicOutcome {
+        let partitions = self.partitions.into_iter();
+        let partitions = partitions.map(|part| match part {
+            Ok(prepared) => prepared.append(now),
+            Err(refused) => refused,
+        });
+        TopicOutcome { name: self.name, id: self.id, partitions: partitions.collect() }
+    }
+}
+
+impl Prepared<'_> {
+    fn append(self, now: Now) -> PartOutcome {
+        let Self { index, partition, bytes, max_create_time } = self;
+        let appended = partition.append(&bytes, now, Origin::Client, |batch| {
+            if let Some(max) = max_create_time {
+                batch.set_max_create_time(max);
+            }
+        });
+        match appended {
+            Ok((appended, waits)) => PartOutcome {
+                base_offset: appended.first,
+                log_append_time_ms: appended.log_append_time.map_or(-1, |time| time.0),
+                waits: Some(waits).filter(|waits| waits.outcome() != Some(Ok(()))),
+                partition: Some(partition),
+                ..PartOutcome::refused(index, ErrorCode::None, None)
+            },
+            Err(error) => {
+                let refused = (append_error(&error), error.to_string(), Vec::new());
+                PartOutcome::faulty(index, partition, refused)
+            }
+        }
+    }
+}
+
 fn packed(
-    topic: &HostedTopic,
+    codec: Compression,
     bytes: &[u8],
     rules: &ProduceRules,
 ) -> Result<Option<Vec<u8>>, Refused> {
-    let Some(codec) = codec(&topic.settings) else { return Ok(None) };
     let packed = ottla_records::recode(bytes, codec, rules.unpacked_bytes_max);
     let packed =
         packed.map_err(|error| (ErrorCode::CorruptMessage, error.to_string(), Vec::new()))?;
@@ -244,3 +338,8 @@ fn told<'o>(broker: &Broker, part: &'o PartOutcome) -> PartitionProduceResponse<
 }
 
 const TOPIC_IS_OURS: ErrorCode = ErrorCode::InvalidTopicException;
+/// A request whose batches have more bytes, sent and unpacked, is decided where others do not wait:
+/// this much takes some ten milliseconds.
+const QUICK_BYTES_MAX: usize = 8 << 20;
+/// Packing a byte takes as long as unpacking this many.
+const PACKING_COSTS: usize = 8;

@@ -55,6 +55,6 @@ mod k69_consumer_group_describe;
 mod k74_list_config_resources;
 mod k75_describe_topic_partitions;
 
-pub(crate) use answer::{Answer, Context, Held, Later, Reply, ReplyTo};
+pub(crate) use answer::{Answer, Context, Held, Later, Pace, Reply, ReplyTo};
 pub(crate) use dispatch::{Cut, check_greeting, dispatch};
 pub(crate) use error_map::read_error;

@@ -50,6 +50,11 @@ settings! {
     /// The largest request a client may send, in bytes.
     kafka socket_request_max_bytes "socket.request.max.bytes": usize = 104_857_600, 1_024..=1 << 30;
 
+    /// Memory for requests above 128 KiB that are on their way in, of all connections together, in
+    /// bytes; beyond it a connection is not read until others are done. At least
+    /// `socket.request.max.bytes`, or -1 for no bound, which is Kafka's default.
+    kafka queued_max_request_bytes "queued.max.request.bytes": i64 = 268_435_456, -1..=i64::MAX;
+
     /// A connection without a request for this long is closed.
     kafka connections_max_idle "connections.max.idle.ms": Duration = Duration::from_mins(10),
         1_000..=u64::from(u32::MAX);
@@ -66,7 +71,8 @@ settings! {
         1..=10_000;
 
     /// How long a peer may take to send a request it has begun, or to take the replies it is
-    /// owed, before it is cut; each 64 KiB that get through begin the time anew.
+    /// owed, before it is cut; each 64 KiB that get through begin the time anew. A request above
+    /// 128 KiB must be through within four times this.
     ours connection_transfer_grace "connection.transfer.grace.ms": Duration =
         Duration::from_secs(30), 100..=3_600_000;
 
@@ -149,6 +155,30 @@ impl Config {
     /// A listener does not parse, is named twice, or is advertised without existing.
     pub fn listener_specs(&self) -> Result<Vec<ListenerSpec>, ConfigError> {
         load::listener_specs(&self.listeners, &self.advertised_listeners)
+    }
+
+    /// Checks what no setting can tell for itself.
+    ///
+    /// # Errors
+    /// Two settings contradict each other, in words.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let (queued, request) = (self.queued_max_request_bytes, self.socket_request_max_bytes);
+        if queued != -1 && usize::try_from(queued).is_ok_and(|queued| queued < request) {
+            return Err(ConfigError::Conflict(format!(
+                "queued.max.request.bytes ({queued}) is below socket.request.max.bytes \
+                 ({request}): the largest request would wait for ever; raise the one, lower the \
+                 other, or set -1 for no bound"
+            )));
+        }
+        let (min, max) = (self.group_min_session_timeout, self.group_max_session_timeout);
+        if min > max {
+            let (min, max) = (min.as_millis(), max.as_millis());
+            return Err(ConfigError::Conflict(format!(
+                "group.min.session.timeout.ms ({min}) is above group.max.session.timeout.ms \
+                 ({max}): no consumer could join"
+            )));
+        }
+        Ok(())
     }
 
     /// Where a setting's value came from.

@@ -101,3 +101,18 @@ fn names_that_promise_security_are_refused() {
         assert!(error.starts_with(setting) && error.contains("PLAINTEXT"), "{error}");
     }
 }
+
+/// Each alone is fine; together they would let nobody in, or a request wait for ever.
+#[test]
+fn settings_that_contradict_each_other_are_refused() {
+    for (text, named) in [
+        ("group.min.session.timeout.ms = 2000000", "group.max.session.timeout.ms"),
+        ("queued.max.request.bytes = 1000000", "socket.request.max.bytes"),
+        ("queued.max.request.bytes = 0", "socket.request.max.bytes"),
+    ] {
+        let error = with(text).expect(text).check().expect_err(text).to_string();
+        assert!(error.contains(named), "{error}");
+    }
+    assert_eq!(with("queued.max.request.bytes = -1").expect("valid").check(), Ok(()));
+    assert_eq!(Config::default().check(), Ok(()));
+}

@@ -11,12 +11,13 @@ use super::pace::Pace;
 use super::replies::{Ready, Replies};
 use super::session::Session;
 use super::tally::Tally;
+use super::turn::Turn;
 use super::{Lifeline, Limits};
-use crate::api::{self, Cut};
+use crate::api::{self, Answer, Cut, Pace as Time};
 use crate::broker::Broker;
 use crate::clock;
 use ottla_model::{Instant, Now};
-use ottla_wire::EncodeError;
+use ottla_wire::{ApiKey, EncodeError};
 use std::io::{self, IoSlice};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// A connection and everything it owns.
 pub(super) struct Connection<S> {
@@ -44,6 +46,10 @@ pub(super) struct Connection<S> {
     active: Instant,
     armed: Instant,
     greeted: bool,
+    /// Its turn among requests that take long.
+    long: Turn,
+    /// Its share of the memory for large requests.
+    room: Turn,
 }
 
 /// Why a connection ended.
@@ -106,6 +112,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             active: now.mono,
             armed: now.mono,
             greeted: false,
+            long: Turn::default(),
+            room: Turn::default(),
         }
     }
 
@@ -140,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.now = clock::now();
         loop {
             let mut moved = !draining && self.read(cx)?;
-            moved |= self.decide(draining)?;
+            moved |= self.decide(cx, draining)?;
             moved |= self.collect(cx)?;
             let (had_room, full) = (self.has_room(), self.is_full());
             self.write(cx)?;
@@ -160,10 +168,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Reads once, if there is room for more requests. True if bytes arrived.
     fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
-        if !self.has_room() {
+        if !self.has_room() || self.long.is_waiting() {
             return Ok(false);
         }
         let announced = self.inbox.announced(self.limits.request_bytes_max)?.unwrap_or(0);
+        if !self.has_memory(cx, announced) {
+            return Ok(false);
+        }
         let buffer = self.inbox.room(announced + PREFIX);
         match pin!(self.stream.read_buf(buffer)).poll(cx) {
             Poll::Pending => Ok(false),
@@ -178,15 +189,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Decides every complete request there is room for. True if there was one.
-    fn decide(&mut self, draining: bool) -> Result<bool, End> {
+    fn decide(&mut self, cx: &mut Context<'_>, draining: bool) -> Result<bool, End> {
         let mut any = false;
         while !draining && self.has_room() {
             let Some(len) = self.inbox.announced(self.limits.request_bytes_max)? else { break };
             self.greet(len)?;
-            let Some(body) = self.inbox.body(len) else { break };
-            let (key, answer) =
-                api::dispatch(&self.broker, &mut self.session, self.now, &mut self.scratch, body)?;
+            let Some((key, answer)) = self.ask(cx, len)? else { break };
             self.inbox.consume(len);
+            self.room.end();
             self.inbound.stop();
             if let Some(ready) = self.replies.push(key, self.now.mono, answer) {
                 self.send(ready)?;
@@ -197,13 +207,33 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.active = self.now.mono;
             self.greeted = true;
         }
-        if self.inbox.is_partial() && self.has_room() {
+        if self.inbox.is_partial() && self.has_room() && !self.is_queued() {
             self.inbound.run(self.now.mono, self.received);
         } else {
             // Nothing has begun, or it is we who do not read on.
             self.inbound.stop();
         }
         Ok(any)
+    }
+
+    /// Decides the first request, once all `len` bytes of it are here and, if it takes long, its
+    /// turn has come.
+    fn ask(&mut self, cx: &mut Context<'_>, len: usize) -> Result<Option<(ApiKey, Answer)>, End> {
+        let Some(body) = self.inbox.body(len) else { return Ok(None) };
+        let (session, scratch) = (&mut self.session, &mut self.scratch);
+        let mut ask = |time| api::dispatch(&self.broker, session, (self.now, time), scratch, body);
+        if self.long.is_idle() {
+            match ask(Time::Quick)? {
+                (_, Answer::Long) => {}
+                decided => return Ok(Some(decided)),
+            }
+        }
+        if !self.long.poll(cx, &self.broker.long_turns, 1) {
+            return Ok(None);
+        }
+        let decided = aside(|| ask(Time::Long));
+        self.long.end();
+        Ok(Some(decided?))
     }
 
     /// Until a first request was understood, a large one must at least have a valid header.
@@ -273,6 +303,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.replies.len() < self.limits.in_flight_max && waiting < OUTBOX_BYTES_MAX
     }
 
+    /// Whether there is memory for a request of this length, of which the first bytes are here.
+    /// While others have it, the connection is not read, and its peer waits.
+    fn has_memory(&mut self, cx: &mut Context<'_>, len: usize) -> bool {
+        let share = u32::try_from(len).unwrap_or(u32::MAX);
+        len <= SMALL_REQUEST_BYTES_MAX || self.room.poll(cx, &self.broker.request_room, share)
+    }
+
+    /// Whether the connection waits for others to be done.
+    fn is_queued(&self) -> bool {
+        self.long.is_waiting() || self.room.is_waiting()
+    }
+
     /// Ends the connection if a time limit has passed; else sleeps until the next one.
     fn watch_time(
         &mut self,
@@ -299,16 +341,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// The next moment at which something will have taken too long, and what that would be.
     fn deadline(&self) -> (Instant, End) {
         // Whoever waits for an answer is not idle: the answer's own limit decides.
-        let waits = !self.replies.is_empty();
+        let waits = !self.replies.is_empty() || self.is_queued();
         let since = if waits { self.now.mono } else { self.active };
         let mut first = (since + self.limits.idle_max, End::Idle);
-        for (pace, end) in [(self.inbound, End::SlowSender), (self.outbound, End::SlowReader)] {
-            match pace.deadline(self.limits.transfer_grace) {
+        let grace = self.limits.transfer_grace;
+        let inbound = match self.room.is_held() {
+            true => self.inbound.whole_deadline(grace),
+            false => self.inbound.deadline(grace),
+        };
+        let outbound = self.outbound.deadline(grace);
+        for (limit, end) in [(inbound, End::SlowSender), (outbound, End::SlowReader)] {
+            match limit {
                 Some(limit) if limit < first.0 => first = (limit, end),
                 _ => {}
             }
         }
         first
+    }
+}
+
+/// Does what takes long. The runtime gives this thread's other tasks to another one first, where it
+/// has more than one.
+fn aside<T>(act: impl FnOnce() -> T) -> T {
+    match Handle::current().runtime_flavor() {
+        RuntimeFlavor::CurrentThread => act(),
+        _ => tokio::task::block_in_place(act),
     }
 }
 
@@ -322,6 +379,9 @@ fn contained(step: impl FnOnce() -> Result<(), End>) -> Result<(), End> {
 const OUTBOX_BYTES_MAX: usize = 1024 * 1024;
 /// A first request larger than this must begin with a valid header.
 const GREETING_BYTES_MAX: usize = 64 * 1024;
+/// Requests up to this size are not counted against `queued.max.request.bytes`: there can be no
+/// more of them than connections, and a heartbeat must never wait for a large request.
+const SMALL_REQUEST_BYTES_MAX: usize = 128 * 1024;
 /// Slices of one write; the rest goes with the next.
 const SLICES_MAX: usize = 16;
 

@@ -15,6 +15,7 @@ mod pace;
 mod replies;
 mod session;
 mod tally;
+mod turn;
 
 pub(crate) use admission::{Admission, Pass};
 pub(crate) use complaints::Complaints;

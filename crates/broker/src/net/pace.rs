@@ -14,6 +14,8 @@ pub(super) struct Pace {
 /// The stretch of a transfer that is watched now.
 #[derive(Clone, Copy, Debug)]
 struct Leg {
+    /// When the transfer began.
+    begun: Instant,
     since: Instant,
     /// Bytes the connection had moved in this direction when it began.
     from: u64,
@@ -23,10 +25,9 @@ impl Pace {
     /// The transfer is under way, and the connection has moved `moved` bytes in this direction in
     /// all. Starts the watch unless it runs already.
     pub(super) fn run(&mut self, now: Instant, moved: u64) {
-        let fresh = Leg { since: now, from: moved };
-        let leg = self.running.get_or_insert(fresh);
+        let leg = self.running.get_or_insert(Leg { begun: now, since: now, from: moved });
         if moved - leg.from >= LEG_BYTES {
-            *leg = fresh;
+            (leg.since, leg.from) = (now, moved);
         }
     }
 
@@ -39,10 +40,19 @@ impl Pace {
     pub(super) fn deadline(&self, grace: Duration) -> Option<Instant> {
         self.running.map(|leg| leg.since + grace)
     }
+
+    /// The same for a transfer that others wait for, which must also be through in a time that is
+    /// the same for all: else one piece at a time would keep them waiting for hours.
+    pub(super) fn whole_deadline(&self, grace: Duration) -> Option<Instant> {
+        let leg = self.running?;
+        Some((leg.since + grace).min(leg.begun + grace * WHOLE_GRACES))
+    }
 }
 
 /// A good piece.
 const LEG_BYTES: u64 = 64 * 1024;
+/// What others wait for may take this many times as long as a piece.
+const WHOLE_GRACES: u32 = 4;
 
 #[cfg(test)]
 mod tests {
@@ -60,6 +70,10 @@ mod tests {
         assert_eq!(pace.deadline(grace), Some(at(31_000)));
         pace.run(at(26_000), 7 + LEG_BYTES);
         assert_eq!(pace.deadline(grace), Some(at(56_000)));
+        assert_eq!(pace.whole_deadline(grace), Some(at(56_000)));
+        pace.run(at(120_000), 7 + 2 * LEG_BYTES);
+        assert_eq!(pace.deadline(grace), Some(at(150_000)));
+        assert_eq!(pace.whole_deadline(grace), Some(at(121_000)), "120 s after it began");
         pace.stop();
         assert_eq!(pace.deadline(grace), None);
     }

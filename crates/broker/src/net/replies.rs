@@ -62,8 +62,10 @@ impl Replies {
             held.someone_waits();
         }
         let state = match answer {
-            // Closing is done before it comes to queueing.
-            Answer::Silent | Answer::Close(_) => return Some(Ready { key, arrived, reply: None }),
+            // Closing and asking again are done before it comes to queueing.
+            Answer::Silent | Answer::Close(_) | Answer::Long => {
+                return Some(Ready { key, arrived, reply: None });
+            }
             Answer::Now(reply) if self.slots.is_empty() => {
                 return Some(Ready { key, arrived, reply: Some(reply) });
             }

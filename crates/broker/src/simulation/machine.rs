@@ -1,7 +1,7 @@
 //! The machine: a disk, a broker that runs on it, and the steps that its threads would take.
 
 use super::client::Call;
-use crate::api::{Answer, dispatch};
+use crate::api::{Answer, Pace, dispatch};
 use crate::broker::{Broker, Parts};
 use crate::clock;
 use crate::config::{Config, Source};
@@ -107,7 +107,8 @@ impl Run {
         let bytes = out.into_vec();
         let mut session = self.session.lock().expect("no panic while it is held");
         let body = &bytes[size_of::<i32>()..];
-        let answer = dispatch(&self.broker, &mut session, clock::now(), &mut Vec::new(), body);
+        let when = (clock::now(), Pace::Long);
+        let answer = dispatch(&self.broker, &mut session, when, &mut Vec::new(), body);
         let later = match answer {
             Ok((_, Answer::Now(reply))) => Box::pin(std::future::ready(reply)),
             Ok((_, Answer::Later(later) | Answer::Held(later, _))) => later,

@@ -1,15 +1,23 @@
 //! Connections: order, bounds, time limits, hostile peers, drain.
 
-use crate::harness::{Client, TestBroker};
+use crate::harness::{Client, TestBroker, batch, bomb, create_topic, framed, produce};
 use ottla_wire::ApiKey;
 use ottla_wire::generated::{
-    ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse,
+    ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse, ProduceResponse,
 };
 use std::time::Duration;
 
 fn ask_anything(client: &mut Client) {
     let answer = client.ask(0, &ApiVersionsRequest::default());
     assert_eq!(answer.read::<ApiVersionsResponse<'_>>().error_code, 0);
+}
+
+fn base_offset(client: &mut Client) -> i64 {
+    let answer = client.receive(ApiKey::Produce, 9);
+    let response: ProduceResponse<'_> = answer.read();
+    let part = &response.responses[0].partition_responses[0];
+    assert_eq!(part.error_code, 0);
+    part.base_offset
 }
 
 #[test]
@@ -89,6 +97,59 @@ fn trickling_bytes_does_not_extend_the_limit() {
         !client.try_send_raw(&[0])
     });
     assert!(refused, "5 s of trickling are more than 300 ms");
+}
+
+/// Requests that take long, more than there are threads, are nobody's business but their senders'.
+#[test]
+fn whoever_sends_what_unpacks_to_much_waits_alone() {
+    let broker = TestBroker::start();
+    let mut bystander = broker.connect();
+    create_topic(&mut bystander, "t", 1);
+    let bytes = bomb(64 << 20);
+    let mut senders: Vec<Client> = (0..2).map(|_| broker.connect()).collect();
+    for sender in &mut senders {
+        (0..2).for_each(|_| sender.send(9, &produce("t", 0, -1, &bytes)));
+    }
+    for _ in 0..20 {
+        ask_anything(&mut bystander);
+    }
+    assert!(senders.iter().all(Client::is_quiet), "they were answered before the bystander");
+    let mut offsets: Vec<i64> = Vec::new();
+    for sender in &mut senders {
+        for _ in 0..2 {
+            offsets.push(base_offset(sender));
+        }
+    }
+    assert!(offsets.chunks(2).all(|both| both[0] < both[1]), "in order: {offsets:?}");
+    offsets.sort_unstable();
+    assert_eq!(offsets, [0, 1, 2, 3]);
+}
+
+/// Half a large request holds memory that others need; its time limit gives it back to them.
+#[test]
+fn large_requests_wait_for_memory_and_get_it() {
+    let broker = TestBroker::with(&[
+        ("socket.request.max.bytes", "400000"),
+        ("queued.max.request.bytes", "400000"),
+        ("connection.transfer.grace.ms", "2000"),
+    ]);
+    let mut bystander = broker.connect();
+    create_topic(&mut bystander, "t", 1);
+    let large = batch(&[&"x".repeat(300_000)]);
+    let frame = framed(9, &produce("t", 0, -1, &large));
+    let mut hostile = broker.connect();
+    ask_anything(&mut hostile);
+    hostile.send_raw(&frame[..frame.len() / 2]);
+    (0..100).for_each(|_| ask_anything(&mut bystander));
+    let mut sender = broker.connect();
+    ask_anything(&mut sender);
+    sender.send_raw(&frame);
+    (0..100).for_each(|_| ask_anything(&mut bystander));
+    let small = batch(&["x"]);
+    bystander.send(9, &produce("t", 0, -1, &small));
+    assert_eq!(base_offset(&mut bystander), 0, "small requests do not wait for memory");
+    assert_eq!(base_offset(&mut sender), 1, "it waited");
+    assert!(hostile.is_closed());
 }
 
 #[test]

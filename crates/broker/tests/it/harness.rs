@@ -217,6 +217,14 @@ impl Client {
         Some(bytes)
     }
 
+    /// Whether nothing has come, neither an answer nor an end.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.stream.set_nonblocking(true).expect("a socket option");
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false).expect("a socket option");
+        peeked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    }
+
     /// Whether the broker keeps the connection and answers on it.
     pub(crate) fn is_open(&mut self) -> bool {
         let request = [0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff];
@@ -263,6 +271,22 @@ pub(crate) fn create_topic(client: &mut Client, name: &str, partitions: i32) {
     let answer = client.ask(7, &request);
     let response: CreateTopicsResponse<'_> = answer.read();
     assert_eq!(response.topics[0].error_code, 0, "{:?}", response.topics[0].error_message);
+}
+
+/// A frame with this request, to be sent whole or in pieces.
+pub(crate) fn framed<'a, R: Request<'a>>(version: i16, request: &R) -> Vec<u8> {
+    let mut out = Output::new();
+    frame::write_request(&mut out, version, 1, Some("test"), request)
+        .expect("a request this version can carry");
+    out.into_vec()
+}
+
+/// A batch that is small and unpacks to `len` bytes.
+pub(crate) fn bomb(len: usize) -> Vec<u8> {
+    let mut builder = Builder::new(Compression::Zstd);
+    let value = vec![0; len];
+    builder.append(&NewRecord::new(Timestamp(1_000), None, Some(&value))).expect("room");
+    builder.build().expect("a batch")
 }
 
 /// A batch of records with these values, stamped 1000, 1001 and so on.
