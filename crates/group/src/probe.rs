@@ -96,6 +96,8 @@ names! {
         CoordinatorTookEarlierCommit,
         /// A commit came for a generation that is over.
         CoordinatorFencedCommit,
+        /// A member of the consumer protocol was told of a topic it did not know yet.
+        MemberMetUnknownTopic,
     }
 }
 
@@ -106,6 +108,8 @@ names! {
         MemberIgnoresLapse,
         /// The member joins before its revocation is acknowledged.
         MemberJoinsBeforeRevoked,
+        /// The member of the consumer protocol reports as given up what its application still has.
+        MemberReportsEarly,
         /// The cooperative leader hands out partitions their old owner still holds.
         LeaderForgetsToWithhold,
         /// The log takes appends of owners that are deposed.
@@ -124,6 +128,8 @@ names! {
         CoordinatorRepeatsGenerations,
         /// The coordinator lets a former self of a static member go on.
         CoordinatorFencesNobody,
+        /// The coordinator gives members of the consumer protocol what others still hold.
+        CoordinatorForgetsHolders,
         /// The coordinator answers of absence before the removal is durable.
         CoordinatorForgetsRemovals,
         /// The coordinator forgets to answer followers when the leader has assigned.

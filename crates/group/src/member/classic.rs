@@ -61,6 +61,9 @@ impl Member {
     /// When a heartbeat is to be sent, if one is. While a join is under way it renews no session,
     /// but its answer shows that nobody was given what this member still owns.
     pub(super) fn heartbeat_due(&self) -> Option<Instant> {
+        if self.is_consumer() {
+            return self.beat_due();
+        }
         let is_joining = matches!(self.phase, Phase::Joining { .. } | Phase::Unjoined);
         let beats = self.phase.is_member() || is_joining && !self.owned.is_empty();
         let is_due = beats && self.generation.is_some() && !self.calls.has(Kind::Heartbeat);
@@ -112,6 +115,7 @@ impl Member {
         let then = revoking.then;
         self.drop_commits_of_others(now);
         match then {
+            Then::Join if self.is_consumer() => self.follow_again(now),
             Then::Join => self.become_unjoined(self.reason, now),
             then => self.begin_leave(then, now),
         }
@@ -378,7 +382,7 @@ impl Member {
             }
             Verdict::LoseIdentity => {
                 probe::hit(Mark::MemberUnknown);
-                self.id = MemberId::from("");
+                self.forget_id();
                 self.lose_membership("the coordinator does not know this member", now);
             }
             Verdict::Fail => self.fail(error, now),
@@ -388,6 +392,7 @@ impl Member {
     /// The group went on without this member: others may own what it had.
     pub(super) fn lose_membership(&mut self, reason: &'static str, now: Instant) {
         self.generation = None;
+        self.forget_consumer();
         self.lose_ownership(now);
         match &mut self.phase {
             Phase::Revoking(revoking) if revoking.then != Then::Join => {
@@ -398,6 +403,7 @@ impl Member {
             Phase::Idle | Phase::Failed | Phase::Closed => {}
             _ => {
                 self.calls.forget(Kind::Heartbeat);
+                self.calls.forget(Kind::Beat);
                 self.become_unjoined(reason, now);
             }
         }
@@ -434,7 +440,10 @@ impl Member {
     /// id is no member yet.
     pub(super) fn advance_leave(&mut self, now: Instant) {
         let Phase::Leaving { then, deadline, .. } = self.phase else { return };
-        let is_unknown = self.id.is_empty() || self.config.instance.is_some();
+        let is_unknown = match self.is_consumer() {
+            true => !self.may_be_known(),
+            false => self.id.is_empty() || self.config.instance.is_some(),
+        };
         if is_unknown || deadline <= now {
             self.finish_leave(then, now);
         }
@@ -457,13 +466,21 @@ impl Member {
 
     fn finish_leave(&mut self, then: Then, now: Instant) {
         self.forget_membership_calls();
-        self.id = MemberId::from("");
+        self.forget_id();
+        self.forget_consumer();
         self.generation = None;
         self.drop_commits(now);
         self.outputs.push_back(Output::Left);
         self.phase = if then == Then::Closed { Phase::Closed } else { Phase::Idle };
         if then == Then::Idle && !self.topics.is_empty() {
             self.become_unjoined("subscribed", now);
+        }
+    }
+
+    /// What the coordinator called it by; whoever names itself keeps its name.
+    fn forget_id(&mut self) {
+        if !self.is_consumer() {
+            self.id = MemberId::from("");
         }
     }
 

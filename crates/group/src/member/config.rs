@@ -15,8 +15,8 @@ pub enum Protocol {
     /// RegisterConsumer: a barrier, and the coordinator assigns (`docs/register-protocol.md`).
     /// Ottla has it.
     Register(Detection),
-    // Consumer (KIP-848) joins here: it brings a module beside `classic` and a variant here and
-    // in the member's phase; link, offsets, calls and outputs are shared.
+    /// ConsumerGroupHeartbeat: the coordinator assigns, and each member moves by itself (KIP-848).
+    Consumer,
 }
 
 /// A member's configuration; the comments name Kafka's setting.
@@ -30,13 +30,18 @@ pub struct Config {
     pub protocol: Protocol,
     /// `partition.assignment.strategy`: most wanted first, at least one.
     pub assignors: Vec<Assignor>,
+    /// `group.remote.assignor`: which of the coordinator's assignors it votes for, if any; of the
+    /// consumer protocol alone.
+    pub remote_assignor: Option<String>,
     /// `client.rack`.
     pub rack: Option<String>,
     /// The host it says it runs on; empty where it does not say. Register alone tells it.
     pub host: String,
-    /// `session.timeout.ms`: silence after which either side gives the other up.
+    /// `session.timeout.ms`: silence after which either side gives the other up. In the consumer
+    /// protocol the coordinator's is its own setting, and this must be no longer.
     pub session_timeout: Duration,
-    /// `heartbeat.interval.ms`. Register derives it from the session timeout (S15).
+    /// `heartbeat.interval.ms`; in the consumer protocol, until the coordinator tells
+    /// another. Register derives it from the session timeout (S15).
     pub heartbeat_interval: Duration,
     /// `max.poll.interval.ms`: how long the application may take to give up partitions.
     pub rebalance_timeout: Duration,
@@ -57,6 +62,7 @@ impl Config {
             instance: None,
             protocol: Protocol::Classic,
             assignors: alloc::vec![Assignor::CooperativeSticky],
+            remote_assignor: None,
             rack: None,
             host: String::new(),
             session_timeout: Duration::from_secs(45),
@@ -71,7 +77,7 @@ impl Config {
     /// From one heartbeat to the next (S10, S12, S15).
     pub fn beat_interval(&self) -> Duration {
         match self.protocol {
-            Protocol::Classic => self.heartbeat_interval,
+            Protocol::Classic | Protocol::Consumer => self.heartbeat_interval,
             Protocol::Register(detection) => detection.interval(self.session_timeout),
         }
     }
@@ -79,7 +85,7 @@ impl Config {
     /// Silence of the coordinator after which what is owned may be another's (decision 27).
     pub fn silence_max(&self) -> Duration {
         match self.protocol {
-            Protocol::Classic => self.session_timeout,
+            Protocol::Classic | Protocol::Consumer => self.session_timeout,
             Protocol::Register(detection) => {
                 self.session_timeout.min(detection.limit(self.session_timeout))
             }
@@ -88,7 +94,7 @@ impl Config {
 
     /// Whether a heartbeat that is told of a rebalance keeps its member alive (decision 25).
     pub(super) fn is_renewed_by_rebalance(&self) -> bool {
-        self.protocol == Protocol::Classic
+        !matches!(self.protocol, Protocol::Register(_))
     }
 
     /// Cooperative only where every assignor is: the group may settle on any of them (KIP-429).

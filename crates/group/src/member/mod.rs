@@ -11,6 +11,7 @@
 mod backoff;
 mod classic;
 mod config;
+mod consumer;
 mod leader;
 mod link;
 mod offsets;
@@ -28,13 +29,14 @@ pub use config::{Config, Protocol};
 pub use link::{CallId, Lane};
 pub use offsets::{CommitFailed, OffsetsId};
 pub use output::Output;
-pub use request::{Join, PartitionOffset, Register, Request, Sender, Sync, TopicOffsets};
+pub use request::{Beat, Join, PartitionOffset, Register, Request, Sender, Sync, TopicOffsets};
 
 use crate::assign::{Handover, Partitions};
 use crate::message::{GroupError, Reply};
 use crate::probe::{self, Fault, Mark};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use consumer::Consumer;
 use link::{Call, Calls, Link};
 use offsets::Offsets;
 use ottla_model::{Generation, Instant, MemberId, NodeId, TopicName, TopicsView};
@@ -99,6 +101,7 @@ pub struct Member {
     /// Why the next join is sent (KIP-800).
     reason: &'static str,
     offsets: Offsets,
+    consumer: Consumer,
     outputs: VecDeque<Output>,
 }
 
@@ -130,7 +133,10 @@ impl Member {
             backoff: Backoff::new(min, max, seed),
             calls: Calls::default(),
             phase: Phase::Idle,
-            id: MemberId::from(""),
+            id: match config.protocol {
+                Protocol::Classic | Protocol::Register(_) => MemberId::from(""),
+                Protocol::Consumer => consumer::own_id(seed),
+            },
             generation: None,
             owned: Partitions::new(),
             last_assigned: None,
@@ -143,6 +149,7 @@ impl Member {
             nudge_at: None,
             reason: "subscribed",
             offsets: Offsets::new(Backoff::new(min, max, !seed)),
+            consumer: Consumer::default(),
             outputs: VecDeque::new(),
             config,
         }
@@ -165,6 +172,7 @@ impl Member {
         match &mut self.phase {
             Phase::Idle => self.become_unjoined("subscribed", now),
             Phase::Stable(_) => self.rejoin("the subscription changed", now),
+            Phase::Following => self.heartbeat_at = now,
             // Whatever is under way sees the change when it ends.
             _ => {}
         }
@@ -189,8 +197,7 @@ impl Member {
         self.lapse_if_due(now);
         if let Phase::Revoking(revoking) = &mut self.phase {
             if !core::mem::replace(&mut revoking.is_done, true) {
-                let given_up = core::mem::take(&mut revoking.partitions);
-                self.owned = self.owned.minus(&given_up);
+                self.owned = self.owned.minus(&revoking.partitions);
             }
             self.advance(now);
         }
@@ -204,6 +211,7 @@ impl Member {
         self.watch.seen = round;
         self.watch.view = view;
         self.topics_changed(now);
+        self.resolve(now);
         self.advance(now);
     }
 
@@ -231,6 +239,7 @@ impl Member {
             (Kind::Heartbeat, Reply::RegisterHeartbeat(answer)) => {
                 self.on_heartbeat(call, answer.outcome, now);
             }
+            (Kind::Beat, Reply::ConsumerHeartbeat(reply)) => self.on_beat(call, reply, now),
             (Kind::Leave, _) => self.on_left(now),
             (Kind::Commit, Reply::Commit(reply)) => self.on_committed(call, reply, now),
             (Kind::Fetch, Reply::FetchOffsets(reply)) => self.on_fetched(call, reply, now),
@@ -305,7 +314,7 @@ impl Member {
 
     /// Whether it has its part of the current generation and nothing more to do.
     pub fn is_stable(&self) -> bool {
-        matches!(self.phase, Phase::Stable(_))
+        matches!(self.phase, Phase::Stable(_)) || self.has_arrived()
     }
 
     /// Whether it has stopped for good.
@@ -321,7 +330,10 @@ impl Member {
         self.advance_leave(now);
         self.find_coordinator(now);
         if let Link::Known(node) = self.link {
-            self.advance_classic(node, now);
+            match self.config.protocol {
+                Protocol::Classic | Protocol::Register(_) => self.advance_classic(node, now),
+                Protocol::Consumer => self.advance_consumer(node, now),
+            }
             self.advance_offsets(node, now);
         }
     }
@@ -346,7 +358,9 @@ impl Member {
             // The coordinator keeps a join for as long as the slowest member may take.
             Kind::Join | Kind::Sync => self.config.request_timeout + self.config.rebalance_timeout,
             // S21: no answer for a session timeout is a failed coordinator.
-            Kind::Heartbeat => self.config.request_timeout.min(self.config.session_timeout),
+            Kind::Heartbeat | Kind::Beat => {
+                self.config.request_timeout.min(self.config.session_timeout)
+            }
             Kind::Leave | Kind::Commit | Kind::Fetch => self.config.request_timeout,
         };
         let (id, lane) = (self.calls.fresh_id(), self.calls.lane(kind));
@@ -391,6 +405,7 @@ impl Member {
     fn fail_call(&mut self, kind: Kind, now: Instant) {
         match kind {
             Kind::Join => self.join_unanswered(),
+            Kind::Beat => self.beat_unanswered(),
             Kind::Leave => self.on_left(now),
             Kind::Commit => self.offsets.commit_unanswered(),
             // These are sent again as they are, by the phase that needs them.
@@ -450,7 +465,7 @@ impl Member {
     }
 
     fn forget_membership_calls(&mut self) {
-        for kind in [Kind::Join, Kind::Sync, Kind::Heartbeat, Kind::Leave] {
+        for kind in [Kind::Join, Kind::Sync, Kind::Heartbeat, Kind::Beat, Kind::Leave] {
             self.calls.forget(kind);
         }
     }

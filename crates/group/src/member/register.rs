@@ -57,7 +57,7 @@ impl Member {
     pub(super) fn send_heartbeat(&mut self, node: NodeId, now: Instant) {
         let sender = self.sender();
         let request = match self.config.protocol {
-            Protocol::Classic => Request::Heartbeat(sender),
+            Protocol::Classic | Protocol::Consumer => Request::Heartbeat(sender),
             Protocol::Register(_) => Request::RegisterHeartbeat(sender),
         };
         self.heartbeat_at = now + self.config.beat_interval();

@@ -1,5 +1,6 @@
 //! Requests a member sends, owning what they say until the shell has written them.
 
+use crate::message::consumer::{self, Standing};
 use crate::message::register::{self, Detection};
 use crate::message::{Ask, Blob, classic, offsets};
 use alloc::string::String;
@@ -22,6 +23,8 @@ pub enum Request {
     Heartbeat(Sender),
     /// Register: I am alive.
     RegisterHeartbeat(Sender),
+    /// Consumer protocol: join, stay, report, leave.
+    Beat(Beat),
     /// I go.
     Leave(Sender, &'static str),
     /// Store offsets.
@@ -41,6 +44,25 @@ pub struct Sender {
     pub instance: Option<InstanceId>,
     /// Its generation; -1 where it has none.
     pub generation: Generation,
+}
+
+/// A heartbeat of the consumer protocol; what is `None` has not changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Beat {
+    /// Who sends.
+    pub sender: Sender,
+    /// Where it believes to stand.
+    pub standing: Standing,
+    /// Its rack.
+    pub rack: Option<String>,
+    /// How long it may take to give up partitions.
+    pub rebalance_timeout: Option<Duration>,
+    /// The topics it subscribes to.
+    pub topics: Option<Vec<TopicName>>,
+    /// The coordinator's assignor it votes for.
+    pub assignor: Option<String>,
+    /// What it owns.
+    pub owned: Option<consumer::Partitions>,
 }
 
 /// A join.
@@ -129,6 +151,7 @@ impl Request {
                 generation: sender.generation,
                 member: &sender.member,
             }),
+            Self::Beat(beat) => Ask::ConsumerHeartbeat(beat.ask()),
             Self::Leave(sender, reason) => Ask::Leave(sender.leave(reason)),
             Self::Commit(sender, topics) => Ask::Commit(sender.commit(topics)),
             Self::Fetch(group, topics) => Ask::FetchOffsets(offsets::Fetch {
@@ -139,6 +162,36 @@ impl Request {
                     topics.iter().map(|(name, ids)| (name.as_str(), ids.clone())).collect(),
                 ),
             }),
+        }
+    }
+}
+
+impl Beat {
+    /// One that says nothing but where its sender stands.
+    pub(super) fn bare(sender: Sender, standing: Standing) -> Self {
+        Self {
+            sender,
+            standing,
+            rack: None,
+            rebalance_timeout: None,
+            topics: None,
+            assignor: None,
+            owned: None,
+        }
+    }
+
+    fn ask(&self) -> consumer::Heartbeat<'_> {
+        consumer::Heartbeat {
+            group: &self.sender.group,
+            member: &self.sender.member,
+            standing: self.standing,
+            instance: self.sender.instance.as_deref(),
+            rack: self.rack.as_deref(),
+            rebalance_timeout: self.rebalance_timeout,
+            topics: self.topics.as_ref().map(|topics| topics.iter().map(|t| t.as_str()).collect()),
+            regex: None,
+            assignor: self.assignor.as_deref(),
+            owned: self.owned.clone(),
         }
     }
 }

@@ -6,8 +6,9 @@ use crate::message::classic::JoinedMember;
 use alloc::vec::Vec;
 use ottla_model::{Instant, TopicName};
 
-/// The phases of a classic member. In the register protocol a registration is a join whose answer
-/// is the assignment: `Joining` leads to `Stable` (or `Confirming`) by itself.
+/// The phases of a member; drawn here for the classic protocol. In the register protocol a
+/// registration is a join whose answer is the assignment: `Joining` leads to `Stable` (or
+/// `Confirming`) by itself.
 ///
 /// ```text
 ///  Idle --subscribe--> Unjoined --coordinator known--> Joining --joined--> Syncing --> Stable
@@ -17,6 +18,9 @@ use ottla_model::{Instant, TopicName};
 ///   |                                  sync that takes partitions away; closing: always
 ///  Closed                              Failed: from any, on an error nothing can mend
 /// ```
+///
+/// A member of the consumer protocol is `Following` in place of all between `Unjoined` and
+/// `Stable`, and `Revoking` while the application gives up what the coordinator took away.
 #[derive(Debug)]
 pub(super) enum Phase {
     /// Subscribes to nothing.
@@ -62,6 +66,8 @@ pub(super) enum Phase {
     },
     /// Has its part of the generation.
     Stable(Round),
+    /// Consumer protocol: is a member, or about to be told so; heartbeats do it all.
+    Following,
     /// A leave is under way, or nothing is left to do but to say so.
     Leaving {
         /// What comes after.
@@ -117,7 +123,7 @@ impl Phase {
     pub(super) fn is_member(&self) -> bool {
         match self {
             Self::Assigning { .. } | Self::Syncing { .. } => true,
-            Self::Confirming { .. } | Self::Stable(_) => true,
+            Self::Confirming { .. } | Self::Stable(_) | Self::Following => true,
             Self::Revoking(_) => true,
             Self::Joining { .. } => false,
             Self::Idle | Self::Unjoined | Self::Leaving { .. } => false,

@@ -240,6 +240,7 @@ fn shown(request: &Request) -> String {
         Request::Commit(sender, topics) => {
             format!("commit {} at {}", topics[0].partitions[0].offset, sender.generation)
         }
+        Request::Beat(beat) => format!("beat {:?}", beat.standing),
         Request::Fetch(_, topics) => format!("fetch {topics:?}"),
     }
 }

@@ -11,7 +11,9 @@ pub(super) enum Kind {
     Sync,
     /// Heartbeat.
     Heartbeat,
-    /// LeaveGroup.
+    /// ConsumerGroupHeartbeat.
+    Beat,
+    /// LeaveGroup, or ConsumerGroupHeartbeat with the epoch that says so.
     Leave,
     /// OffsetCommit.
     Commit,
@@ -58,13 +60,16 @@ pub(super) fn on(kind: Kind, error: GroupError) -> Verdict {
         E::MemberIdRequired => Verdict::AdoptId,
         // Another process runs under this instance id: two would take turns for ever.
         E::FencedInstanceId => Verdict::Fail,
-        // Answers of the consumer protocol, which a member of this one never asks for.
-        E::UnreleasedInstanceId
-        | E::FencedMemberEpoch
-        | E::StaleMemberEpoch
-        | E::UnsupportedAssignor
-        | E::InvalidRegularExpression
-        | E::UnsupportedVersion => Verdict::Fail,
+        // The process that had this instance id did not say that it goes: its session has to end.
+        E::UnreleasedInstanceId => Verdict::RetrySame,
+        // The coordinator has this member elsewhere: it gives up everything and joins again.
+        E::FencedMemberEpoch => Verdict::LoseGeneration,
+        // The next heartbeat tells the epoch that this one needs.
+        E::StaleMemberEpoch => Verdict::RetrySame,
+        // Configuration of the consumer protocol.
+        E::UnsupportedAssignor | E::InvalidRegularExpression | E::UnsupportedVersion => {
+            Verdict::Fail
+        }
         // Configuration that the broker or the group refuses; only a person can change it.
         E::InvalidGroupId
         | E::InvalidSessionTimeout

@@ -8,7 +8,7 @@ use crate::site::LEASE;
 use crate::world::{Event, MS, SECOND, World};
 use ottla_group::assign::{Assignor, Partitions};
 use ottla_group::member::{
-    CallId, Config, Lane, Member, OffsetsId, Output, PartitionOffset, TopicOffsets,
+    CallId, Config, Lane, Member, OffsetsId, Output, PartitionOffset, Protocol, TopicOffsets,
 };
 use ottla_group::message::GroupError;
 use ottla_group::message::offsets::{Committed, Fetched};
@@ -22,9 +22,10 @@ pub struct Plan {
     pub slots: usize,
     /// Slots that are filled at the start.
     pub members: usize,
+    pub protocol: Protocol,
     assignors: Vec<Assignor>,
     statics: usize,
-    session_timeout: Duration,
+    pub session_timeout: Duration,
     rebalance_timeout: Duration,
     request_timeout: Duration,
 }
@@ -40,9 +41,14 @@ impl Plan {
             _ => &[CooperativeSticky],
         };
         let members = rng.between(8, 10) as usize;
+        let protocol = match rng.percent(50) {
+            true => Protocol::Consumer,
+            false => Protocol::Classic,
+        };
         Self {
             slots: members + 1,
             members,
+            protocol,
             assignors: assignors.to_vec(),
             statics: rng.below(4),
             session_timeout: Duration::from_millis(rng.between(2000, 6000)),
@@ -60,7 +66,7 @@ pub struct Actor {
     pub paused_until: u64,
     pub topics: Vec<usize>,
     pub watch_round: u64,
-    instance: Option<InstanceId>,
+    pub instance: Option<InstanceId>,
     /// When the last process in this slot ended.
     ended_at: Option<u64>,
     timer_at: u64,
@@ -151,6 +157,7 @@ impl World {
         let plan = &self.plan;
         Config {
             instance: self.actors[slot].instance.clone(),
+            protocol: plan.protocol,
             assignors: plan.assignors.clone(),
             session_timeout: plan.session_timeout,
             heartbeat_interval: plan.session_timeout / 4,
@@ -342,7 +349,14 @@ impl World {
     fn begin_reading(&mut self, slot: usize, partitions: Partitions) -> Verdict {
         let life = self.actors[slot].life();
         let is_excused = is_excused(&self.actors, &self.plan, self.now);
-        self.checker.gained(life, &partitions, is_excused)?;
+        let (floor, member) = (self.checker.floor(), &self.actors[slot].member);
+        // What it was given of a topic that is another one by now is nobody's concern.
+        let current = partitions.filtered(|topic, partition| {
+            let id = member.as_ref().and_then(|member| member.topic_id(topic));
+            let topic = place(topic, partition) / crate::checker::PARTITIONS_MAX;
+            id.is_none_or(|id| id == floor.id(topic))
+        });
+        self.checker.gained(life, &current, is_excused)?;
         self.fetch(slot, partitions);
         Ok(())
     }
@@ -452,19 +466,24 @@ impl World {
     /// Commits how far it got, everywhere.
     pub fn commit(&mut self, slot: usize) {
         let now = self.instant();
+        let floor = self.checker.floor();
         let actor = &mut self.actors[slot];
         let Some(member) = &mut actor.member else { return };
+        // Whoever reads by a topic's id has read nothing of the one made in its place.
+        let is_current = |place: usize| {
+            let topic = place / crate::checker::PARTITIONS_MAX;
+            member.topic_id(topic_name(topic)).is_none_or(|id| id == floor.id(topic))
+        };
         let offsets: Vec<(usize, i64)> = actor
             .positions
             .iter()
-            .filter(|(_, offset)| **offset > 0)
+            .filter(|(place, offset)| **offset > 0 && is_current(**place))
             .map(|(place, offset)| (*place, *offset))
             .collect();
         if offsets.is_empty() {
             return;
         }
-        let topics = self.checker.floor();
-        let commit = committable(&offsets, self.checker.next_commit(), &topics);
+        let commit = committable(&offsets, self.checker.next_commit(), &floor);
         let number = self.checker.number_commit(offsets);
         let id = member.commit(commit, now);
         actor.commits.insert(id, number);

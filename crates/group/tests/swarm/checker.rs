@@ -197,6 +197,12 @@ impl Checker {
         self.floor.offsets[first..first + PARTITIONS_MAX].fill(0);
     }
 
+    /// Where partitions go by their topic's id, nobody has any of a topic just made.
+    pub fn owned_by_nobody(&mut self, topic: usize) {
+        let first = topic * PARTITIONS_MAX;
+        self.owners[first..first + PARTITIONS_MAX].fill(Vec::new());
+    }
+
     /// What a read that begins now must at least see.
     pub fn floor(&self) -> Floor {
         self.floor

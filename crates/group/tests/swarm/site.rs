@@ -4,6 +4,7 @@
 //! before it fenced the log against the other; the new owner does not answer before the old one's
 //! T. The old one may know of nothing until then.
 
+use crate::actor::Plan;
 use crate::harness::{Broker, Emitted};
 use crate::rng::Rng;
 use crate::world::{Event, MS, SECOND, World};
@@ -55,11 +56,14 @@ impl Site {
     }
 }
 
-fn config(rng: &mut Rng) -> Config {
+fn config(rng: &mut Rng, plan: &Plan) -> Config {
     Config {
         session_timeout_min: Duration::from_secs(1),
         initial_rebalance_delay: Duration::from_millis(*rng.pick(&[0, 100, 500])),
         new_member_join_timeout: Duration::from_secs(20),
+        consumer_session_timeout: plan.session_timeout,
+        consumer_heartbeat_interval: plan.session_timeout / 4,
+        consumer_assignment_interval: Duration::from_millis(*rng.pick(&[0, 100, 1000])),
         hash_seed: rng.next(),
         ..Config::default()
     }
@@ -68,7 +72,7 @@ fn config(rng: &mut Rng) -> Config {
 impl World {
     /// A process starts; it owns nothing.
     pub fn boot(&mut self, site: usize) {
-        let config = config(&mut self.rng);
+        let config = config(&mut self.rng, &self.plan);
         let now = self.clock();
         let topics = self.topics.clone();
         let place = &mut self.sites[site];
@@ -96,7 +100,7 @@ impl World {
         if !crate::bugs::log_has_no_fence() {
             self.log.fence = self.epoch;
         }
-        let config = config(&mut self.rng);
+        let config = config(&mut self.rng, &self.plan);
         let topics = self.topics.clone();
         let now = self.clock();
         let until = self.now + LEASE;

@@ -88,7 +88,9 @@ impl World {
             if self.now >= self.sites[site].granted_until && !self.sites[site].ignores_silence() {
                 reply = reply.refused(GroupError::NotCoordinator);
             }
-            if is_rival && reply == Reply::Heartbeat(Ok(())) {
+            let is_beat = reply == Reply::Heartbeat(Ok(()))
+                || matches!(reply, Reply::ConsumerHeartbeat(Ok(_)));
+            if is_rival && is_beat {
                 self.rival_answers += 1;
             }
             self.trace.note(&[token.0, reply_word(&reply)]);
@@ -220,6 +222,8 @@ fn reply_word(reply: &Reply) -> u64 {
         Reply::Commit(Err(error)) => 8 + ((*error as u64) << 8),
         Reply::FetchOffsets(Ok(_)) => 9,
         Reply::FetchOffsets(Err(error)) => 10 + ((*error as u64) << 8),
+        Reply::ConsumerHeartbeat(Ok(beat)) => 12 + ((beat.standing.epoch() as u64) << 8),
+        Reply::ConsumerHeartbeat(Err(error)) => 13 + ((*error as u64) << 8),
         _ => 11,
     }
 }

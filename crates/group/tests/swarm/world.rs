@@ -6,7 +6,7 @@ use crate::harness::Log;
 use crate::net::{Connection, OBSERVER};
 use crate::rng::{Rng, Trace};
 use crate::site::{NextAppend, Site};
-use ottla_group::member::{CallId, Lane};
+use ottla_group::member::{CallId, Lane, Member, Protocol};
 use ottla_model::{Instant, Now, OwnershipEpoch, Partition, Timestamp, Topic, TopicId, TopicsView};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -210,6 +210,9 @@ impl World {
         self.trace.say(|| format!("--- topic {topic} is made anew"));
         self.incarnations[topic] = self.incarnations[topic].wrapping_add(1).max(1);
         self.checker.topic_made(topic, topic_id(topic, self.incarnations[topic]));
+        if self.plan.protocol == Protocol::Consumer {
+            self.checker.owned_by_nobody(topic);
+        }
         for actor in &mut self.actors {
             // Whoever reads it is told that there is no such topic, and begins at the begin.
             for (place, offset) in &mut actor.positions {
@@ -265,7 +268,7 @@ impl World {
         let mut unsettled = None;
         for actor in &self.actors {
             let Some(member) = &actor.member else { continue };
-            if member.is_over() || actor.topics.is_empty() {
+            if member.is_over() || actor.topics.is_empty() || self.is_kept_out(actor) {
                 continue;
             }
             live += 1;
@@ -285,6 +288,17 @@ impl World {
         }
         self.after(500 * MS, Event::Inspect);
         Ok(())
+    }
+
+    /// Whether its twin has the place that both want, and need not give it up: only the classic
+    /// protocol lets the later one win (KIP-848, "Static Membership").
+    fn is_kept_out(&self, actor: &Actor) -> bool {
+        let is_in = |twin: &Actor| twin.member.as_ref().is_some_and(Member::is_stable);
+        let is_twin = |twin: &&Actor| twin.slot != actor.slot && twin.instance == actor.instance;
+        self.plan.protocol == Protocol::Consumer
+            && actor.instance.is_some()
+            && !is_in(actor)
+            && self.actors.iter().filter(is_twin).any(is_in)
     }
 
     /// In some seeds, once everything is in order, a member dies and the coordinator moves in the

@@ -11,6 +11,7 @@ use crate::coordinator::turn::{Call, Turn};
 use crate::message::admin::GroupKind;
 use crate::message::consumer::{Beat, Heartbeat, Standing};
 use crate::message::{GroupError, Reply};
+use crate::probe::{self, Fault};
 use alloc::collections::BTreeSet;
 use core::time::Duration;
 use ottla_model::{MemberId, TopicId};
@@ -84,7 +85,8 @@ impl Turn<'_> {
             Some(view) => view.topic_by_id(topic).is_some_and(|t| topics.contains(&t.name)),
             None => true,
         };
-        let is_free = |slot: Slot| consumers.owner(slot).is_none_or(|owner| owner == id);
+        let forgets = probe::has(Fault::CoordinatorForgetsHolders);
+        let is_free = |slot: Slot| forgets || consumers.owner(slot).is_none_or(|owner| owner == id);
         let target = member.target();
         let goal = Goal { epoch, target, owned, wants: &wants, is_free: &is_free };
         let next = reconcile(back.as_ref().unwrap_or(position), &goal).or(back);
