@@ -3,6 +3,7 @@
 //! A task keeps the [`Snapshot`] fresh: at its age, and whenever somebody asks. Everything else is
 //! calls that try once; whether to try again, and for how long, is the caller's [`Retry`].
 
+mod coordinator;
 mod keeper;
 mod lookup;
 mod metadata;
@@ -19,8 +20,6 @@ use crate::connection::Connection;
 use crate::{Error, ErrorKind, Result, clock};
 use ottla_group::member::Backoff;
 use ottla_model::{Instant, NodeId, TopicName};
-use ottla_wire::generated::{FindCoordinatorRequest, FindCoordinatorResponse};
-use ottla_wire::{ApiKey, ErrorCode};
 use parking_lot::Mutex;
 use pool::Pool;
 use std::collections::BTreeSet;
@@ -183,32 +182,6 @@ impl Cluster {
         }
     }
 
-    /// Asks any broker who coordinates a group.
-    ///
-    /// # Errors
-    /// `Retriable` while none does; whatever the broker refuses.
-    pub(crate) async fn coordinator(&self, group: &str) -> Result<NodeId> {
-        let connection = self.any().await?;
-        let version = connection.version(ApiKey::FindCoordinator)?;
-        let (key, coordinator_keys) =
-            if version >= 4 { ("", vec![group]) } else { (group, Vec::new()) };
-        let request = FindCoordinatorRequest { key, key_type: GROUP, coordinator_keys };
-        let answer = connection.call_at(version, &request).await?;
-        let response: FindCoordinatorResponse<'_> = answer.read()?;
-        let what = || format!("cannot find the coordinator of group `{group}`");
-        let (node, host, port, code) = match response.coordinators.as_slice() {
-            [found, ..] => (found.node_id, found.host, found.port, found.error_code),
-            [] => (response.node_id, response.host, response.port, response.error_code),
-        };
-        Error::check(code, what)?;
-        let (id, Ok(port)) = (NodeId(node), u16::try_from(port)) else {
-            return Err(Error::of(ErrorCode::CoordinatorNotAvailable, what()));
-        };
-        let broker = Broker { id, host: host.to_owned(), port, rack: None };
-        self.state.learn(broker);
-        Ok(id)
-    }
-
     /// Tries within the time that a call may take.
     pub(crate) fn retry(&self) -> Retry {
         self.retry_for(self.state.config.default_api_timeout)
@@ -297,6 +270,3 @@ fn shuffle(items: &mut [String]) {
         items.rotate_left(by);
     }
 }
-
-/// The kind of key that names a group.
-const GROUP: i8 = 0;

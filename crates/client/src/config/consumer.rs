@@ -2,6 +2,7 @@
 
 use crate::{Error, ErrorKind, Result};
 use ottla_group::assign::Assignor;
+use ottla_group::message::register::Detection;
 use std::time::Duration;
 
 super::settings! {
@@ -30,8 +31,13 @@ super::settings! {
         vec![Assignor::Range, Assignor::CooperativeSticky], "partition.assignment.strategy";
     /// Silence after which the group goes on without it.
     session_timeout: Duration = Duration::from_secs(45), "session.timeout.ms";
-    /// How often it says that it is alive.
+    /// How often it says that it is alive. The register protocol goes by the next two instead.
     heartbeat_interval: Duration = Duration::from_secs(3), "heartbeat.interval.ms";
+    /// Register protocol: heartbeats in one session timeout, at least 1.
+    heartbeat_frequency: i32 = 3, "heartbeat.frequency";
+    /// Register protocol: heartbeats that may fail before the coordinator takes it for dead, at
+    /// least 1.
+    failed_heartbeat_threshold: i32 = 3, "failed.heartbeat.threshold";
     /// A consumer that does not poll for so long leaves its group.
     max_poll_interval: Duration = Duration::from_secs(300), "max.poll.interval.ms";
     /// The most records of one poll.
@@ -67,7 +73,9 @@ impl ConsumerConfig {
     pub(crate) fn check(&self) -> Result<()> {
         self.client.check()?;
         let wrong = |message: &str| Err(Error::new(ErrorKind::Config, message));
-        if self.heartbeat_interval >= self.session_timeout {
+        if self.group_protocol == GroupProtocol::Register {
+            self.check_register()?;
+        } else if self.heartbeat_interval >= self.session_timeout {
             return wrong("`heartbeat.interval.ms` must be less than `session.timeout.ms`");
         }
         if self.partition_assignment_strategy.is_empty() {
@@ -78,6 +86,22 @@ impl ConsumerConfig {
         }
         Ok(())
     }
+
+    fn check_register(&self) -> Result<()> {
+        let wrong = |message: &str| Err(Error::new(ErrorKind::Config, message));
+        if self.detection().is_none() {
+            return wrong("`heartbeat.frequency` and `failed.heartbeat.threshold` are at least 1");
+        }
+        if !self.group_instance_id.is_empty() {
+            return wrong("`group.protocol=register` knows no `group.instance.id`");
+        }
+        Ok(())
+    }
+
+    /// When a register member beats and is taken for dead, if that makes sense.
+    pub(crate) fn detection(&self) -> Option<Detection> {
+        Detection::new(self.heartbeat_frequency, self.failed_heartbeat_threshold)
+    }
 }
 
 /// How a consumer coordinates with its group.
@@ -86,6 +110,9 @@ impl ConsumerConfig {
 pub enum GroupProtocol {
     /// JoinGroup and SyncGroup: all members pause and move together, and one of them assigns.
     Classic,
+    /// The coordinator assigns, and all members move together: Ottla's own protocol
+    /// (`docs/register-protocol.md`). No broker of Apache Kafka has it.
+    Register,
 }
 
 /// Where to begin without a committed offset.

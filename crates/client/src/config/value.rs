@@ -81,7 +81,7 @@ impl Value for IsolationLevel {
 
 impl Value for GroupProtocol {
     fn parse(text: &str) -> Result<Self, String> {
-        named(&text.to_lowercase(), &[("classic", Self::Classic)])
+        named(&text.to_lowercase(), &[("classic", Self::Classic), ("register", Self::Register)])
     }
 }
 

@@ -14,13 +14,13 @@ use super::Shared;
 use super::event::RebalanceEvent;
 use super::pattern::TopicFilter;
 use crate::connection::{Answer, Connection};
-use crate::{Error, ErrorKind, Result, clock};
+use crate::{ConsumerConfig, Error, ErrorKind, GroupProtocol, Result, clock};
 use lane::LaneState;
 use ottla_group::assign::Partitions;
 use ottla_group::member::{
     CallId, Config, Lane, Member, OffsetsId, Output, Protocol, Request, TopicOffsets,
 };
-use ottla_model::{Instant, NodeId, TopicName};
+use ottla_model::{Instant, NodeId, OwnershipEpoch, TopicName};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -46,7 +46,7 @@ pub(super) enum Command {
 
 /// What the tasks that wait tell.
 enum Event {
-    Coordinator(CallId, Result<NodeId>),
+    Coordinator(CallId, Result<(NodeId, OwnershipEpoch)>),
     Connected(Lane, u64, Result<Connection>),
     Closed(Lane, u64),
     Answered(Lane, u64, CallId, Kind, Result<Answer>),
@@ -57,6 +57,8 @@ pub(super) struct Driver {
     member: Member,
     commands: mpsc::UnboundedReceiver<Command>,
     events: (mpsc::UnboundedSender<Event>, mpsc::UnboundedReceiver<Event>),
+    /// The highest ownership epoch a coordinator was told with.
+    epoch: OwnershipEpoch,
     main: LaneState,
     side: LaneState,
     watch: Watch,
@@ -88,6 +90,7 @@ impl Driver {
             member,
             commands,
             events: mpsc::unbounded_channel(),
+            epoch: OwnershipEpoch(0),
             main: LaneState::default(),
             side: LaneState::default(),
             watch: Watch::default(),
@@ -186,7 +189,8 @@ impl Driver {
     fn on_event(&mut self, event: Event) {
         let now = clock::now();
         match event {
-            Event::Coordinator(call, Ok(node)) => {
+            Event::Coordinator(call, Ok((node, epoch))) => {
+                self.epoch = self.epoch.max(epoch);
                 self.member.handle_coordinator(call, Some(node), now);
             }
             Event::Coordinator(call, Err(error)) => {
@@ -302,8 +306,15 @@ impl Driver {
 
     fn find(&self, call: CallId) {
         let (shared, events) = (self.shared.clone(), self.events.0.clone());
+        let epoch = self.epoch;
         tokio::spawn(async move {
-            let found = shared.cluster.coordinator(&shared.config.group_id).await;
+            let (cluster, group) = (&shared.cluster, &shared.config.group_id);
+            let found = match shared.config.group_protocol {
+                GroupProtocol::Classic => {
+                    cluster.coordinator(group).await.map(|node| (node, epoch))
+                }
+                GroupProtocol::Register => cluster.register_coordinator(group, epoch).await,
+            };
             let _ = events.send(Event::Coordinator(call, found));
         });
     }
@@ -384,7 +395,8 @@ fn member_config(shared: &Shared) -> Config {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     Config {
         instance: text(&config.group_instance_id).map(Into::into),
-        protocol: Protocol::Classic,
+        protocol: protocol(config),
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         assignors: config.partition_assignment_strategy.clone(),
         rack: text(&config.client.client_rack),
         session_timeout: config.session_timeout,
@@ -394,5 +406,13 @@ fn member_config(shared: &Shared) -> Config {
         retry_backoff_min: config.client.retry_backoff,
         retry_backoff_max: config.client.retry_backoff_max,
         ..Config::new(config.group_id.as_str())
+    }
+}
+
+fn protocol(config: &ConsumerConfig) -> Protocol {
+    match (config.group_protocol, config.detection()) {
+        (GroupProtocol::Register, Some(detection)) => Protocol::Register(detection),
+        // Settings that make no sense were refused.
+        _ => Protocol::Classic,
     }
 }

@@ -16,8 +16,10 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Join,
+    Register,
     Sync,
     Heartbeat,
+    RegisterHeartbeat,
     Leave,
     Commit,
     Fetch,
@@ -39,6 +41,16 @@ pub(super) fn send(
         Ask::Join(ask) => {
             let version = connection.version(ApiKey::JoinGroup)?;
             (Kind::Join, connection.start(version, &convert::join::request(&ask), patience)?)
+        }
+        Ask::Register(ask) => {
+            let version = connection.version(ApiKey::RegisterConsumer)?;
+            let request = convert::register_consumer::request(&ask);
+            (Kind::Register, connection.start(version, &request, patience)?)
+        }
+        Ask::RegisterHeartbeat(ask) => {
+            let version = connection.version(ApiKey::RegisterHeartbeat)?;
+            let request = convert::register_heartbeat::request(&ask);
+            (Kind::RegisterHeartbeat, connection.start(version, &request, patience)?)
         }
         Ask::Sync(ask) => {
             let version = connection.version(ApiKey::SyncGroup)?;
@@ -87,6 +99,14 @@ pub(super) fn read(kind: Kind, answer: &Answer, snapshot: &Snapshot) -> Result<R
         Kind::Join => {
             let response: messages::JoinGroupResponse<'_> = answer.read()?;
             convert::join::reply(&response).map(Reply::Join)
+        }
+        Kind::Register => {
+            let response: messages::RegisterConsumerResponse<'_> = answer.read()?;
+            convert::register_consumer::reply(&response).map(Reply::Register)
+        }
+        Kind::RegisterHeartbeat => {
+            let response: messages::RegisterHeartbeatResponse<'_> = answer.read()?;
+            convert::register_heartbeat::reply(&response).map(Reply::RegisterHeartbeat)
         }
         Kind::Sync => {
             let response: messages::SyncGroupResponse<'_> = answer.read()?;
