@@ -10,7 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Polls until `is_done`; the values that came meanwhile.
-async fn poll_until(consumer: &mut Consumer, is_done: impl Fn(&Consumer) -> bool) -> Vec<i32> {
+pub(crate) async fn poll_until(
+    consumer: &mut Consumer,
+    is_done: impl Fn(&Consumer) -> bool,
+) -> Vec<i32> {
     let mut values = Vec::new();
     for _ in 0..400 {
         if is_done(consumer) {
@@ -24,7 +27,7 @@ async fn poll_until(consumer: &mut Consumer, is_done: impl Fn(&Consumer) -> bool
 }
 
 /// Two consumers, polled in turn until each owns so many.
-async fn settle(a: &mut Consumer, b: &mut Consumer, counts: (usize, usize)) {
+pub(crate) async fn settle(a: &mut Consumer, b: &mut Consumer, counts: (usize, usize)) {
     for _ in 0..400 {
         if (a.assignment().len(), b.assignment().len()) == counts {
             return;
@@ -72,14 +75,18 @@ async fn two_members_share_and_the_one_left_takes_over() {
 
 /// What a listener heard, and what it could do then.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Heard(Arc<Mutex<Vec<String>>>);
 
 impl Heard {
     fn note(&self, what: &str, partitions: &[TopicPartition]) {
         self.0.lock().expect("no panic").push(format!("{what} {}", partitions.len()));
     }
 
-    fn take(&self) -> Vec<String> {
+    pub(crate) fn peek(&self) -> Vec<String> {
+        self.0.lock().expect("no panic").clone()
+    }
+
+    pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().expect("no panic"))
     }
 }

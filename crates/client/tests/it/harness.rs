@@ -14,7 +14,12 @@ use std::time::Duration;
 
 /// A broker that all tests of the program share.
 pub(crate) fn bootstrap() -> String {
-    std::env::var("KAFKA_BOOTSTRAP").unwrap_or_else(|_| SHARED.clone())
+    std::env::var("KAFKA_BOOTSTRAP").unwrap_or_else(|_| ottla())
+}
+
+/// The same, but always ours.
+pub(crate) fn ottla() -> String {
+    SHARED.clone()
 }
 
 static SHARED: LazyLock<String> = LazyLock::new(|| {
@@ -34,12 +39,20 @@ pub(crate) struct TestBroker {
 impl TestBroker {
     /// A broker on a free port.
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// The same, with more settings.
+    pub(crate) fn start_with(more: &[(&str, &str)]) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .expect("threads");
-        let settings = vec![("listeners".to_owned(), "127.0.0.1:0".to_owned())];
+        let listeners = ("listeners", "127.0.0.1:0");
+        let settings = [listeners].into_iter().chain(more.iter().copied());
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let settings = settings.collect();
         let mut broker = Self {
             runtime: Some(runtime),
             server: Mutex::new(None),

@@ -9,3 +9,6 @@ mod consumer;
 mod groups;
 mod harness;
 mod producer;
+mod proxy;
+mod register;
+mod sockets;
