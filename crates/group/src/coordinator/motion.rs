@@ -45,6 +45,8 @@ pub(super) struct Pulse {
     pub(super) revocation: Deadline,
     /// Since when it is to give something up.
     pub(super) revokes_since: Option<Instant>,
+    /// Heartbeats in a row that brought it nothing while it owed or awaited something.
+    pub(super) idle_beats: u8,
     /// The connection its last request came on.
     pub(super) connection: Option<ConnectionId>,
 }
@@ -83,6 +85,7 @@ impl Pulse {
             session: Deadline::unarmed(),
             revocation: Deadline::unarmed(),
             revokes_since: None,
+            idle_beats: 0,
             connection: None,
         }
     }

@@ -9,7 +9,9 @@ use ottla_group::assign::subscription::Subscription;
 use ottla_group::coordinator::{Config, GroupSettings, Index, SettingsView};
 use ottla_group::message::classic::{Heartbeat, Join, Leave, Leaver, Protocol, Sync};
 use ottla_group::message::register::{self, Register};
-use ottla_group::message::{Ask, Client, GroupError, Reply, Request, Token, admin, offsets};
+use ottla_group::message::{
+    Ask, Client, GroupError, Patience, Reply, Request, Token, admin, offsets,
+};
 use ottla_model::{
     ConnectionId, Generation, Instant, Now, Offset, OwnershipEpoch, Partition, PartitionId,
     Timestamp, Topic, TopicId, TopicName, TopicsView,
@@ -27,6 +29,8 @@ pub struct Stage {
     pub topics: TopicsView,
     pub names: Names,
     pub consumers: Consumers,
+    /// What the client that everybody uses bears.
+    patience: Patience,
     /// Whose request each token is.
     askers: BTreeMap<Token, String>,
     connections: BTreeMap<String, ConnectionId>,
@@ -54,6 +58,7 @@ impl Stage {
             topics: TopicsView::default(),
             names: Names::default(),
             consumers: Consumers::default(),
+            patience: Patience::default(),
             askers: BTreeMap::new(),
             connections: BTreeMap::new(),
             generations: BTreeMap::new(),
@@ -102,6 +107,7 @@ impl Stage {
             "enter" => self.enter(&command)?,
             "report" => self.report(&command)?,
             "exit" => self.exit(&command)?,
+            "patience" => self.patience.interval_min = Some(span(command.word()?)?),
             "consumers" => self.describe_consumers(&command)?,
             "leave" => self.leave(&command)?,
             "commit" => self.commit(&command)?,
@@ -236,7 +242,7 @@ impl Stage {
         self.broker.request(Request {
             token,
             connection,
-            client: Client { id: asker, host: "/10.0.0.1", ..Client::default() },
+            client: Client { id: asker, host: "/10.0.0.1", patience: self.patience },
             fresh,
             now,
             body,

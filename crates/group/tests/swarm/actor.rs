@@ -10,8 +10,8 @@ use ottla_group::assign::{Assignor, Partitions};
 use ottla_group::member::{
     CallId, Config, Lane, Member, OffsetsId, Output, PartitionOffset, Protocol, TopicOffsets,
 };
-use ottla_group::message::GroupError;
 use ottla_group::message::offsets::{Committed, Fetched};
+use ottla_group::message::{GroupError, Patience};
 use ottla_model::{InstanceId, NodeId, Offset, PartitionId, TopicName};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,6 +23,7 @@ pub struct Plan {
     /// Slots that are filled at the start.
     pub members: usize,
     pub protocol: Protocol,
+    pub patience: Patience,
     assignors: Vec<Assignor>,
     statics: usize,
     pub session_timeout: Duration,
@@ -49,6 +50,10 @@ impl Plan {
             slots: members + 1,
             members,
             protocol,
+            patience: Patience {
+                interval_min: rng.percent(50).then_some(SHORTEST),
+                hold_max: None,
+            },
             assignors: assignors.to_vec(),
             statics: rng.below(4),
             session_timeout: Duration::from_millis(rng.between(2000, 6000)),
@@ -57,6 +62,9 @@ impl Plan {
         }
     }
 }
+
+/// What members bear where they bear anything.
+const SHORTEST: Duration = Duration::from_millis(100);
 
 pub struct Actor {
     pub slot: usize,

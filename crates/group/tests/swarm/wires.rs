@@ -58,7 +58,7 @@ impl World {
         broker.request(Request {
             token,
             connection: ConnectionId(index as u64),
-            client: Client { id: "m", host: "h", ..Client::default() },
+            client: Client { id: "m", host: "h", patience: self.plan.patience },
             fresh,
             now,
             body,

@@ -5,7 +5,7 @@ use super::subscription::revived;
 use crate::coordinator::consumers::partitions_of;
 use crate::coordinator::front::classic::fresh_id;
 use crate::coordinator::output::Index;
-use crate::coordinator::reconcile::{Goal, Held, Position, Slot, State, reconcile};
+use crate::coordinator::reconcile::{Goal, Position, Slot, State, reconcile};
 use crate::coordinator::timers::Timer;
 use crate::coordinator::turn::{Call, Turn};
 use crate::message::admin::GroupKind;
@@ -14,7 +14,7 @@ use crate::message::{GroupError, Reply};
 use crate::probe::{self, Fault};
 use alloc::collections::BTreeSet;
 use core::time::Duration;
-use ottla_model::{MemberId, TopicId};
+use ottla_model::{Generation, MemberId, TopicId};
 
 impl Turn<'_> {
     /// A heartbeat with a group that exists, or that a new member may bring into being.
@@ -45,20 +45,12 @@ impl Turn<'_> {
         };
         let subscribed = self.subscribe_consumer(call, ask, &id, &place)?;
         let index = self.renew_target(subscribed.index);
-        let was_told = self.assigned_to(&id, &place);
         let owned = ask.owned.as_ref().map(slots);
-        self.advance(&id, ask.standing, owned.as_ref(), subscribed.is_changed, index);
+        let step = self.advance(&id, ask.standing, owned.as_ref(), subscribed.is_changed, index);
         self.hear_consumer(&id, call);
-        Ok(self.beat(&id, is_full(ask), was_told.as_ref()))
-    }
-
-    /// What a member was told last that it may own.
-    fn assigned_to(&self, id: &MemberId, place: &Place) -> Option<Held> {
-        let member = self.group.hard.consumers().member(id);
-        match place {
-            Place::Known => member.map(|(_, member)| member.position().assigned.clone()),
-            Place::New | Place::Replaces(_) => None,
-        }
+        let tells = is_full(ask) || step.changes_hands || !matches!(place, Place::Known);
+        let interval = self.next_beat(&id, call, step.is_taken || subscribed.is_changed);
+        Ok(self.beat(&id, interval, tells))
     }
 
     /// Moves a member one step towards the target.
@@ -69,13 +61,13 @@ impl Turn<'_> {
         owned: Option<&BTreeSet<Slot>>,
         is_changed: bool,
         with: Option<Index>,
-    ) {
+    ) -> Step {
         let consumers = self.group.hard.consumers();
-        let Some((_, member)) = consumers.member(id) else { return };
+        let Some((_, member)) = consumers.member(id) else { return Step::default() };
         let epoch = consumers.target_epoch();
         let position = member.position();
         if position.is_at(epoch) && !is_changed {
-            return;
+            return Step::default();
         }
         let is_back = position.state == State::Away && standing == Standing::Joining;
         let back = is_back.then(|| revived(position));
@@ -90,9 +82,10 @@ impl Turn<'_> {
         let target = member.target();
         let goal = Goal { epoch, target, owned, wants: &wants, is_free: &is_free };
         let next = reconcile(back.as_ref().unwrap_or(position), &goal).or(back);
-        if let Some(next) = next {
-            self.move_to(id, &next, with);
-        }
+        let Some(next) = next else { return Step::default() };
+        let changes_hands = !next.assigned.keys().eq(position.assigned.keys());
+        self.move_to(id, &next, with);
+        Step { is_taken: true, changes_hands }
     }
 
     /// Writes a member's next position, and watches over its revocation if it owes one.
@@ -132,20 +125,44 @@ impl Turn<'_> {
         own.unwrap_or(self.services.config.consumer_session_timeout)
     }
 
-    /// How a member stands now. It is told what it may own if it asks in full, or if that is not
-    /// what it was told last.
-    fn beat(&self, id: &MemberId, is_full: bool, told: Option<&Held>) -> Beat {
-        let member = self.group.hard.consumers().member(id);
-        let position = member.map(|(_, member)| member.position().clone()).unwrap_or_default();
-        let is_same = told.is_some_and(|told| told.keys().eq(position.assigned.keys()));
-        let tells = is_full || !is_same;
-        Beat {
-            member: id.clone(),
-            standing: Standing::Member(position.epoch),
-            interval: self.consumer_heartbeat_interval(),
-            assignment: tells.then(|| partitions_of(position.assigned.keys().copied())),
+    /// When the member is to come back: soon while it owes or awaits something, twice as late each
+    /// time nothing happened, where its client bears that; else when its group is asked to.
+    fn next_beat(&mut self, id: &MemberId, call: &Call<'_>, has_moved: bool) -> Duration {
+        let longest = self.consumer_heartbeat_interval();
+        let Some(shortest) = call.client.patience.interval_min else { return longest };
+        let consumers = self.group.hard.consumers();
+        let epoch = consumers.epoch();
+        let waits = consumers.member(id).is_some_and(|(_, m)| !m.position().is_at(epoch));
+        let pulse = self.motion().pulse(id);
+        pulse.idle_beats = if waits && !has_moved { pulse.idle_beats.saturating_add(1) } else { 0 };
+        let times = 1_u32.checked_shl(pulse.idle_beats.into()).unwrap_or(u32::MAX);
+        match waits {
+            true => shortest.max(INTERVAL_MIN).saturating_mul(times).min(longest),
+            false => longest,
         }
     }
+
+    /// How a member stands now, and what it may own if it is to be told.
+    fn beat(&self, id: &MemberId, interval: Duration, tells: bool) -> Beat {
+        let member = self.group.hard.consumers().member(id);
+        let position = member.map(|(_, member)| member.position());
+        let assigned = position.into_iter().flat_map(|position| position.assigned.keys());
+        Beat {
+            member: id.clone(),
+            standing: Standing::Member(position.map_or(Generation(0), |position| position.epoch)),
+            interval,
+            assignment: tells.then(|| partitions_of(assigned.copied())),
+        }
+    }
+}
+
+/// What a heartbeat's last step did.
+#[derive(Clone, Copy, Default)]
+struct Step {
+    /// Whether there was one.
+    is_taken: bool,
+    /// Whether the member may own other partitions now.
+    changes_hands: bool,
 }
 
 /// Whether a heartbeat names all that a member ever says, which it does when it is not sure what
@@ -155,3 +172,6 @@ fn is_full(ask: &Heartbeat<'_>) -> bool {
     ask.standing == Standing::Joining
         || (ask.rebalance_timeout.is_some() && subscribes && ask.owned.is_some())
 }
+
+/// Whatever a client bears, it is not asked to come back sooner.
+const INTERVAL_MIN: Duration = Duration::from_millis(100);

@@ -43,8 +43,12 @@ impl Turn<'_> {
         };
         let member = self.group.hard.consumers().member(former);
         let before = member.map(|(_, member)| member.says().clone());
+        let is_known = matches!(place, Place::Known);
+        if is_known && before.as_deref().is_some_and(|before| says_nothing_new(call, ask, before)) {
+            return Ok(Subscribed { index: None, is_changed: false });
+        }
         let says = described(call, ask, before.as_deref());
-        if before.as_deref() == Some(&says) && !matches!(place, Place::Replaces(_)) {
+        if before.as_deref() == Some(&says) && is_known {
             return Ok(Subscribed { index: None, is_changed: false });
         }
         let wants_the_same = before.as_ref().is_some_and(|before| {
@@ -214,6 +218,24 @@ impl Turn<'_> {
             self.group.subscribed = None;
         }
     }
+}
+
+/// Whether a heartbeat only says that its member is alive, as nearly all do: found out without
+/// looking at any list.
+fn says_nothing_new(
+    call: &Call<'_>,
+    ask: &Heartbeat<'_>,
+    before: &ConsumerGroupMemberMetadataValue,
+) -> bool {
+    let is_same = |new: Option<&str>, old: Option<&str>| new.is_none() || new == old;
+    ask.topics.is_none()
+        && is_same(ask.regex, before.regex.as_deref())
+        && is_same(ask.rack, before.rack.as_deref())
+        && is_same(ask.assignor, before.assignor.as_deref())
+        && is_same(ask.instance, before.instance.as_deref())
+        && ask.rebalance_timeout.is_none_or(|new| Some(new) == before.rebalance_timeout)
+        && *call.client.id == *before.client_id
+        && *call.client.host == *before.client_host
 }
 
 /// What a member says of itself now: what its heartbeat leaves out is as it was before.
