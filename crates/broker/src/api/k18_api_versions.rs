@@ -11,7 +11,9 @@
 //! version.
 
 use super::{Answer, Context};
-use ottla_wire::generated::api_versions_response::ApiVersion;
+use ottla_wire::generated::api_versions_response::{
+    ApiVersion, FinalizedFeatureKey, SupportedFeatureKey,
+};
 use ottla_wire::generated::{ApiVersionsRequest, ApiVersionsResponse};
 use ottla_wire::{APIS, Api, ApiKey, ErrorCode};
 
@@ -29,9 +31,18 @@ pub(super) fn handle(cx: &mut Context<'_>, request: ApiVersionsRequest<'_>) -> A
             return refuse(cx, ErrorCode::RebootstrapRequired);
         }
     }
-    let api_keys = APIS.iter().filter(|api| api.served).map(line).collect();
-    cx.reply(&ApiVersionsResponse { api_keys, ..Default::default() })
+    cx.reply(&ApiVersionsResponse {
+        api_keys: APIS.iter().filter(|api| api.served).map(line).collect(),
+        supported_features: FEATURES.iter().map(supported).collect(),
+        finalized_features_epoch: 0,
+        finalized_features: FEATURES.iter().map(finalized).collect(),
+        ..Default::default()
+    })
 }
+
+/// Features that the broker has, each in one version, and so finalized ever since it exists.
+/// `group.version` 1 is the consumer protocol.
+pub(super) const FEATURES: &[(&str, i16)] = &[("group.version", 1)];
 
 /// Answers a version we do not know.
 pub(super) fn refuse_version(cx: &mut Context<'_>) -> Answer {
@@ -48,6 +59,14 @@ fn refuse(cx: &mut Context<'_>, code: ErrorCode) -> Answer {
 fn line(api: &Api) -> ApiVersion {
     let (min_version, max_version) = (api.advertised.min, api.advertised.max);
     ApiVersion { api_key: api.key.number(), min_version, max_version }
+}
+
+fn supported(&(name, version): &(&'static str, i16)) -> SupportedFeatureKey<'static> {
+    SupportedFeatureKey { name, min_version: version, max_version: version }
+}
+
+fn finalized(&(name, version): &(&'static str, i16)) -> FinalizedFeatureKey<'static> {
+    FinalizedFeatureKey { name, max_version_level: version, min_version_level: version }
 }
 
 /// KIP-511: letters, digits, dots and dashes, neither first nor last a dot or dash.

@@ -4,9 +4,10 @@
 //!   refusal refuses all.
 //!
 //! The features that Kafka 4.4 has concern its own metadata log, its transactions and its group
-//! protocols' introduction; ApiVersions names none here, so every update is refused as that of a
-//! feature the broker does not know.
+//! protocols' introduction. Those that ApiVersions names here have one version, which nobody can
+//! leave; an update of any other is refused as that of a feature the broker does not know.
 
+use super::k18_api_versions::FEATURES;
 use super::outcome::{Outcome, count};
 use super::{Answer, Context};
 use ottla_cluster::command::{FeatureChange, UpdateFeatures};
@@ -22,7 +23,10 @@ pub(super) fn handle(cx: &mut Context<'_>, request: UpdateFeaturesRequest<'_>) -
         name: update.feature.to_owned(),
         level: update.max_version_level,
         may_fall: update.allow_downgrade || update.upgrade_type != UPGRADE,
-        supported: None,
+        supported: FEATURES
+            .iter()
+            .find(|known| **known == (update.feature, update.max_version_level))
+            .map(|known| (known.1, known.1)),
     };
     let changes: Vec<_> = request.feature_updates.iter().map(change).collect();
     let (broker, to, validate_only) = (Arc::clone(cx.broker), cx.to, request.validate_only);

@@ -7,17 +7,47 @@ use ottla_cluster::image::Image;
 use ottla_cluster::record::ResourceKind;
 use ottla_group::assign::Assignor;
 use ottla_group::coordinator::{GroupSettings, SettingsView};
+use std::time::Duration;
 
 /// Every setting a group can have. A row's synonym is the broker's setting that is its default.
-pub static SETTINGS: &[Setting] = &[Setting {
-    name: "register.assignor",
-    kind: Kind::String,
-    default: Some("range"),
-    check: Check::OneOf(&["range", "roundrobin"]),
-    scope: Scope::PerBroker,
-    doc: "How the partitions of a register group are shared out.",
-    synonyms: &[("register.assignor", 1)],
-}];
+pub static SETTINGS: &[Setting] = &[
+    Setting {
+        name: "consumer.assignment.interval.ms",
+        kind: Kind::Int,
+        default: Some("100"),
+        check: Check::Between(0, 15_000),
+        scope: Scope::PerBroker,
+        doc: "How long after one assignment of a consumer group the next is made at the earliest.",
+        synonyms: &[("group.consumer.assignment.interval.ms", 1)],
+    },
+    Setting {
+        name: "consumer.heartbeat.interval.ms",
+        kind: Kind::Int,
+        default: Some("5000"),
+        check: Check::Between(100, 600_000),
+        scope: Scope::PerBroker,
+        doc: "How often members of a consumer group are asked to come back.",
+        synonyms: &[("group.consumer.heartbeat.interval.ms", 1)],
+    },
+    Setting {
+        name: "consumer.session.timeout.ms",
+        kind: Kind::Int,
+        default: Some("45000"),
+        check: Check::Between(100, 3_600_000),
+        scope: Scope::PerBroker,
+        doc: "How long a member of a consumer group may be silent before it counts as dead.",
+        synonyms: &[("group.consumer.session.timeout.ms", 1)],
+    },
+    Setting {
+        name: "register.assignor",
+        kind: Kind::String,
+        default: Some("range"),
+        check: Check::OneOf(&["range", "roundrobin"]),
+        scope: Scope::PerBroker,
+        doc: "How the partitions of a register group are shared out.",
+        synonyms: &[("register.assignor", 1)],
+    },
+];
 
 /// What groups of this image have set.
 pub(crate) fn view(image: &Image) -> SettingsView {
@@ -38,10 +68,17 @@ fn settings(overrides: &Overrides) -> GroupSettings {
 /// more). Values were checked when they were set.
 fn set(settings: &mut GroupSettings, name: &str, value: &str) -> bool {
     match name {
+        "consumer.assignment.interval.ms" => settings.consumer_assignment_interval = millis(value),
+        "consumer.heartbeat.interval.ms" => settings.consumer_heartbeat_interval = millis(value),
+        "consumer.session.timeout.ms" => settings.consumer_session_timeout = millis(value),
         "register.assignor" => settings.register_assignor = Assignor::named(value),
         _ => return false,
     }
     true
+}
+
+fn millis(value: &str) -> Option<Duration> {
+    value.parse().ok().map(Duration::from_millis)
 }
 
 #[cfg(test)]
@@ -53,7 +90,9 @@ mod tests {
     fn every_row_has_its_arm() {
         for setting in SETTINGS {
             let value = setting.default.unwrap_or("1");
-            assert!(set(&mut GroupSettings::default(), setting.name, value), "{}", setting.name);
+            let mut settings = GroupSettings::default();
+            assert!(set(&mut settings, setting.name, value), "{}", setting.name);
+            assert_ne!(settings, GroupSettings::default(), "{}", setting.name);
         }
         assert!(SETTINGS.is_sorted_by_key(|setting| setting.name));
     }

@@ -130,6 +130,23 @@ settings! {
     /// The most members of one group.
     kafka group_max_size "group.max.size": usize = 20_000, 1..=1_000_000;
 
+    /// How long a member of the consumer protocol may be silent before it counts as dead.
+    kafka group_consumer_session_timeout "group.consumer.session.timeout.ms": Duration =
+        Duration::from_secs(45), 100..=3_600_000;
+
+    /// How often members of the consumer protocol are asked to come back; at most a third of their
+    /// session timeout.
+    kafka group_consumer_heartbeat_interval "group.consumer.heartbeat.interval.ms": Duration =
+        Duration::from_secs(5), 100..=600_000;
+
+    /// How long after one assignment of a group of the consumer protocol the next is made at the
+    /// earliest: what changes by then is acted on together. Kafka's default is 1000.
+    kafka group_consumer_assignment_interval "group.consumer.assignment.interval.ms": Duration =
+        Duration::from_millis(100), 0..=15_000;
+
+    /// The most members of one group of the consumer protocol.
+    kafka group_consumer_max_size "group.consumer.max.size": usize = 20_000, 1..=1_000_000;
+
     /// The most groups of one partition of the offsets topic.
     ours group_max_per_partition "group.max.per.partition": usize = 100_000, 1..=100_000_000;
 

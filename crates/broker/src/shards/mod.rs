@@ -197,6 +197,10 @@ fn settings(config: &Config) -> group::Config {
         register_assignor: config.register_assignor.into(),
         initial_rebalance_delay: config.group_initial_rebalance_delay,
         group_size_max: config.group_max_size,
+        consumer_session_timeout: config.group_consumer_session_timeout,
+        consumer_heartbeat_interval: config.group_consumer_heartbeat_interval,
+        consumer_assignment_interval: config.group_consumer_assignment_interval,
+        consumer_group_size_max: config.group_consumer_max_size,
         groups_max: config.group_max_per_partition,
         offset_metadata_bytes_max: config.offset_metadata_max_bytes,
         offsets_retention: Duration::from_mins(

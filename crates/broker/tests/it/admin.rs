@@ -182,6 +182,37 @@ fn unknown_features_are_refused_in_every_version() {
     }
 }
 
+/// KIP-848, KIP-584: the consumer protocol is announced as Kafka announces it, and can neither be
+/// raised nor switched off.
+#[test]
+fn the_consumer_protocol_is_a_feature_that_stays() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    let hello = ApiVersionsRequest {
+        client_software_name: "test",
+        client_software_version: "1",
+        ..Default::default()
+    };
+    let answered = client.ask(4, &hello);
+    let response: ApiVersionsResponse<'_> = answered.read();
+    let finalized = &response.finalized_features[0];
+    assert_eq!((finalized.name, finalized.max_version_level), ("group.version", 1));
+    assert_eq!(response.finalized_features_epoch, 0);
+    assert_eq!(response.supported_features[0].max_version, 1);
+    for (level, code) in [(1, 0), (0, 95), (2, 95)] {
+        let update = FeatureUpdateKey {
+            feature: "group.version",
+            max_version_level: level,
+            upgrade_type: 3,
+            ..Default::default()
+        };
+        let request = UpdateFeaturesRequest { feature_updates: vec![update], ..Default::default() };
+        let answered = client.ask(1, &request);
+        let response: UpdateFeaturesResponse<'_> = answered.read();
+        assert_eq!(response.error_code, code, "{level}");
+    }
+}
+
 /// KIP-107: what was deleted stays deleted, also over a restart.
 #[test]
 fn deleted_records_do_not_come_back() {

@@ -66,6 +66,19 @@ fn groups_and_offsets() {
     each(client, |_| wire::ConsumerMetadataRequest { group_id: GROUP });
     each(client, |_| register_consumer());
     each(client, |_| wire::RegisterHeartbeatRequest { group_id: GROUP, ..Default::default() });
+    each(client, |version| wire::ConsumerGroupHeartbeatRequest {
+        group_id: "consumers",
+        member_id: if version < 1 { "" } else { "member" },
+        rebalance_timeout_ms: 1000,
+        subscribed_topic_names: Some(vec![TOPIC]),
+        subscribed_topic_regex: if version < 1 { None } else { Some("t.*") },
+        topic_partitions: Some(Vec::new()),
+        ..Default::default()
+    });
+    each(client, |_| wire::ConsumerGroupDescribeRequest {
+        group_ids: vec!["consumers", "nobody"],
+        include_authorized_operations: true,
+    });
     each(client, |_| wire::OffsetDeleteRequest { group_id: GROUP, ..Default::default() });
     each(client, |_| wire::DeleteGroupsRequest { groups_names: vec![GROUP] });
 }

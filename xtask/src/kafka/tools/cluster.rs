@@ -25,7 +25,7 @@ pub fn run(tools: &mut Tools) {
     );
     tools.expect("MetadataQuorumCommand", "describe --status", &["LeaderId:", "CurrentVoters:"]);
     // What is finalized differs between brokers; that the tool understands the answer does not.
-    tools.expect("FeatureCommand", "describe", &[]);
+    tools.expect("FeatureCommand", "describe", &["group.version"]);
     let election = "--election-type preferred --topic tools --partition 0";
     tools.expect("LeaderElectionCommand", election, &["Valid replica already elected"]);
     let reassignments = ["No partition reassignments found."];

@@ -49,10 +49,12 @@ impl Turn<'_> {
         own.unwrap_or(self.services.config.consumer_session_timeout)
     }
 
-    /// How often a member is asked to come back: the group's own setting, else the broker's.
+    /// How often a member is asked to come back: the group's own setting, else the broker's, but
+    /// so that no two settings together end the session of one that does as it is asked.
     fn consumer_heartbeat_interval(&self) -> Duration {
         let own = self.services.settings.of(&self.group.id).consumer_heartbeat_interval;
-        own.unwrap_or(self.services.config.consumer_heartbeat_interval)
+        let interval = own.unwrap_or(self.services.config.consumer_heartbeat_interval);
+        interval.min(self.consumer_session_timeout() / 3)
     }
 
     /// What happened to a member, for the journal.
