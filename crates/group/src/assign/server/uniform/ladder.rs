@@ -110,6 +110,26 @@ impl Ladders {
         }
     }
 
+    /// Raises up to `count` of the least loaded members of a cohort by one, and says which.
+    pub(super) fn raise_least(&mut self, cohort: CohortIx, count: usize) -> &[MemberIx] {
+        let ladder = &mut self.ladders[cohort as usize];
+        let Some(Rung { load, start }) = ladder.rungs.first().copied() else { return &[] };
+        let (start, end) = (start as usize, ladder.start_of(1));
+        let from = end - count.min(end - start);
+        for member in &ladder.members[from..end] {
+            self.seats[*member as usize].load = load + 1;
+        }
+        // The upper part of a run becomes the lower part of the next: nobody changes places.
+        match ladder.rungs.get_mut(1) {
+            Some(above) if above.load == load + 1 => above.start = from as u32,
+            _ => ladder.rungs.insert(1, Rung { load: load + 1, start: from as u32 }),
+        }
+        if from == start {
+            ladder.rungs.remove(0);
+        }
+        &ladder.members[from..end]
+    }
+
     /// Moves a member to where its load belongs.
     pub(super) fn set_load(&mut self, member: MemberIx, load: u32) {
         let seat = self.seats[member as usize];

@@ -118,9 +118,10 @@ impl Uniform {
             let skip = self.turn % load.min(CHOICE_MAX);
             return self.table.hand(member).nth(skip).into_iter().collect();
         }
-        // Every (load / excess)th.
-        let hand = self.table.hand(member).enumerate();
-        let chosen = hand.filter(|(at, _)| at * excess / load != (at + 1) * excess / load);
+        // Every (choice / excess)th of those that are looked at.
+        let choice = load.min(CHOICE_MAX.max(excess * 2));
+        let hand = self.table.hand(member).take(choice).enumerate();
+        let chosen = hand.filter(|(at, _)| at * excess / choice != (at + 1) * excess / choice);
         chosen.map(|(_, partition)| partition).collect()
     }
 

@@ -5,7 +5,7 @@
 //! sum of the squared loads, so that ends. Subscriptions that overlap without being equal can be
 //! left a little uneven where only a chain of moves would help.
 
-use super::super::facts::{Facts, MemberIx, RackMask, TopicIx};
+use super::super::facts::{ClassIx, Facts, MemberIx, RackMask, TopicIx};
 use super::super::target::Changed;
 use super::Uniform;
 use super::islands::Island;
@@ -24,6 +24,8 @@ pub(super) struct Round {
     at: usize,
     /// How many topics in a row were even.
     even: usize,
+    /// Nobody gives what is not above this.
+    floor: u32,
 }
 
 /// Who can be given a partition of one topic: the cohorts of its classes.
@@ -45,22 +47,86 @@ impl Uniform {
         changed: &mut Changed,
     ) -> bool {
         if island.round.order.is_empty() {
-            island.round = Round { order: self.ordered(facts, island), at: 0, even: 0 };
+            let order = self.ordered(facts, island);
+            island.round = Round { order, at: 0, even: 0, floor: self.fair_load(island) };
         }
         if !island.free.is_empty() && !self.place_free(facts, island, left, changed) {
             return false;
         }
+        loop {
+            if !self.sweep(facts, island, left, changed) {
+                return false;
+            }
+            if island.round.floor == 0 {
+                return true;
+            }
+            (island.round.floor, island.round.even) = (0, 0);
+        }
+    }
+
+    /// What everyone owns at most where all can own as much as all others. Those above it give
+    /// first: where that is enough, nothing moves twice.
+    fn fair_load(&self, island: &Island) -> u32 {
+        let members = island.cohorts.iter().map(|(cohort, _)| self.ladders.len(*cohort));
+        island.partitions.div_ceil(members.sum::<usize>().max(1)) as u32
+    }
+
+    /// Goes through the topics until all are even in a row; says whether they are.
+    fn sweep(
+        &mut self,
+        facts: &Facts,
+        island: &mut Island,
+        left: &mut usize,
+        changed: &mut Changed,
+    ) -> bool {
         let topics = island.round.order.len();
+        let floor = island.round.floor;
+        // Topics side by side mostly have the same subscribers.
+        let mut even_classes: &[ClassIx] = &[];
+        if self.is_even(floor, island.cohorts.iter().copied()) {
+            return true;
+        }
         while island.round.even < topics {
             if *left == 0 {
                 return false;
             }
             let topic = island.round.order[island.round.at];
-            let has_moved = self.even_topic(facts, island, topic, left, changed);
+            let classes = &facts.topic(topic).classes;
+            let mut has_moved = false;
+            if even_classes != classes {
+                let cohorts = classes.iter().flat_map(|class| self.cohorts_of(*class));
+                if self.is_even(floor, cohorts) {
+                    even_classes = classes;
+                } else {
+                    has_moved = self.even_topic(facts, island, topic, left, changed);
+                }
+                *left = left.saturating_sub(1);
+            }
+            if has_moved {
+                (island.round.even, even_classes) = (0, &[]);
+                if self.is_even(floor, island.cohorts.iter().copied()) {
+                    return true;
+                }
+            } else {
+                island.round.even += 1;
+            }
             island.round.at = (island.round.at + 1) % topics;
-            island.round.even = if has_moved { 0 } else { island.round.even + 1 };
         }
         true
+    }
+
+    /// Whether no move between these cohorts could make their members' loads more even, or none
+    /// of them is above the floor.
+    fn is_even(&self, floor: u32, cohorts: impl Iterator<Item = (CohortIx, RackMask)>) -> bool {
+        let (mut least, mut most) = (u32::MAX, 0);
+        for (cohort, _) in cohorts {
+            if let (Some((low, _)), Some((high, _))) =
+                (self.ladders.least(cohort), self.ladders.most(cohort))
+            {
+                (least, most) = (least.min(low), most.max(high));
+            }
+        }
+        most <= floor || most < least.saturating_add(2)
     }
 
     /// The topics of an island: most partitions per subscriber first, then fewest subscribers,
@@ -108,17 +174,46 @@ impl Uniform {
                 current = Some((topic, self.subscribers(facts, island, topic, left)));
             }
             let Some((_, subscribers)) = &mut current else { continue };
+            *left = left.saturating_sub(run.len());
+            if !island.has_racks {
+                self.spread(run, subscribers, changed);
+                continue;
+            }
             for partition in run {
                 if self.table.owner(partition).is_none() {
-                    let racks = if island.has_racks { self.racks(facts, partition) } else { 0 };
+                    let racks = self.racks(facts, partition);
                     if let Some((_, member)) = subscribers.least(&self.ladders, racks) {
                         self.move_to(partition, member, subscribers, changed);
                     }
                 }
-                *left = left.saturating_sub(1);
             }
         }
         true
+    }
+
+    /// Gives free partitions of a run to the least loaded, one to each at a time.
+    fn spread(
+        &mut self,
+        run: Range<PartitionIx>,
+        subscribers: &mut Subscribers,
+        changed: &mut Changed,
+    ) {
+        let mut rest = run.peekable();
+        while rest.peek().is_some() {
+            let is_free = |cell: &PartitionIx| self.table.owner(*cell).is_none();
+            let mut free = rest.clone().take_while(is_free).count();
+            while free > 0 {
+                let Some(cohort) = subscribers.least_cohort(&self.ladders) else { return };
+                let raised = self.ladders.raise_least(cohort, free);
+                free -= raised.len();
+                for member in raised {
+                    self.table.give(rest.next().expect("no more than are free"), *member);
+                    changed.insert(*member);
+                }
+                subscribers.note(&self.ladders, cohort);
+            }
+            while rest.next_if(|cell| self.table.owner(*cell).is_some()).is_some() {}
+        }
     }
 
     /// Moves partitions of one topic while that evens out loads; says whether any moved.
@@ -131,13 +226,9 @@ impl Uniform {
         changed: &mut Changed,
     ) -> bool {
         let mut subscribers = self.subscribers(facts, island, topic, left);
-        let cohorts = subscribers.cohorts.iter();
-        let most = cohorts.filter_map(|(cohort, _)| Some(self.ladders.most(*cohort)?.0)).max();
         let Some((least, _)) = subscribers.least(&self.ladders, 0) else { return false };
-        if most.is_none_or(|most| most < least + 2) {
-            return false;
-        }
-        let mut givers = self.givers(facts, island, topic, least + 2);
+        let floor = island.round.floor;
+        let mut givers = self.givers(facts, island, topic, (least + 2).max(floor + 1));
         *left = left.saturating_sub(self.table.count(topic) as usize);
         let mut has_moved = false;
         while let Some((load, strays, partition)) = givers.pop() {
@@ -149,7 +240,7 @@ impl Uniform {
             }
             let racks = if island.has_racks { self.racks(facts, partition) } else { 0 };
             let Some((least, member)) = subscribers.least(&self.ladders, racks) else { break };
-            if current < least + 2 {
+            if current < least + 2 || current <= floor {
                 break;
             }
             self.move_to(partition, member, &mut subscribers, changed);
@@ -237,9 +328,14 @@ impl Subscribers {
             };
             return least.min_by(by).map(|(load, _, member)| (load, member));
         }
+        ladders.least(self.least_cohort(ladders)?).map(|(load, members)| (load, members[0]))
+    }
+
+    /// The cohort with the least loaded subscriber, where racks do not count.
+    fn least_cohort(&mut self, ladders: &Ladders) -> Option<CohortIx> {
         while let Some(Reverse((load, cohort))) = self.least.peek() {
             match ladders.least(*cohort) {
-                Some((now, members)) if now == *load => return Some((now, members[0])),
+                Some((now, _)) if now == *load => return Some(*cohort),
                 // There is another entry for what it is now.
                 _ => drop(self.least.pop()),
             }
