@@ -71,15 +71,25 @@ impl Cell {
         }
     }
 
-    fn view(&self, grown: usize) -> Arc<TopicsView> {
-        let mut counts = self.counts.clone();
-        (0..grown).for_each(|at| counts[at * self.counts.len() / grown] += 1);
-        let topics = counts.iter().enumerate().map(|(topic, count)| Topic {
-            id: topic_id(topic),
-            name: name_of(topic),
-            partitions: (0..*count).map(|index| self.partition(index)).collect(),
-        });
-        Arc::new(TopicsView::new(topics))
+    fn view(&self) -> Arc<TopicsView> {
+        let topics = self.counts.iter().enumerate();
+        let topics = topics.map(|(topic, count)| Arc::new(self.topic(topic, *count)));
+        Arc::new(topics.collect())
+    }
+
+    /// Another view: with `grown` topics of one partition more, the rest shared, as a broker does.
+    fn next_view(&self, view: &TopicsView) -> Arc<TopicsView> {
+        let mut view = view.clone();
+        for grown in 0..self.grown {
+            let topic = grown * self.counts.len() / self.grown;
+            view.insert(Arc::new(self.topic(topic, self.counts[topic] + 1)));
+        }
+        Arc::new(view)
+    }
+
+    fn topic(&self, topic: usize, count: usize) -> Topic {
+        let partitions = (0..count).map(|index| self.partition(index)).collect();
+        Topic { id: topic_id(topic), name: name_of(topic), partitions }
     }
 
     /// Two replicas on brokers of neighbouring racks.
@@ -120,7 +130,7 @@ struct Scene {
 
 impl Scene {
     fn new(cell: &Cell) -> Self {
-        let view = cell.view(0);
+        let view = cell.view();
         let mut scene = Self {
             target: Target::new(cell.assignor, &view),
             joins: Vec::new(),
@@ -148,7 +158,7 @@ impl Scene {
             scene.leaves = (cell.after..before).map(member_id).collect();
             if scene.joins.is_empty() && scene.leaves.is_empty() {
                 // A view that differs or, where nothing is to change, one that is only another.
-                scene.view = Some(cell.view(cell.grown));
+                scene.view = Some(cell.next_view(&view));
             }
         }
         scene

@@ -206,12 +206,37 @@ impl Facts {
 
     /// Takes a new view; topics it changes are news.
     pub(super) fn set_view(&mut self, view: &Arc<TopicsView>) {
-        self.view = Arc::clone(view);
-        let named: Vec<TopicIx> = self.topics.iter().map(|(topic, _)| topic).collect();
-        for topic in named {
+        let old = core::mem::replace(&mut self.view, Arc::clone(view));
+        for topic in self.differing(&old) {
             if self.refresh_topic(topic) {
                 self.news.topics.push(topic);
             }
+        }
+    }
+
+    /// The topics somebody names that the view may show otherwise than an older one. Views share
+    /// what did not change, so most need no look; but few topics are faster found than many passed.
+    fn differing(&self, old: &TopicsView) -> Vec<TopicIx> {
+        const FEW: usize = 16;
+        if self.by_name.len() * FEW < self.view.topics().size_hint().0 {
+            return self.topics.iter().map(|(topic, _)| topic).collect();
+        }
+        let (mut before, mut now) = (old.topics().peekable(), self.view.topics().peekable());
+        let mut differing = Vec::new();
+        loop {
+            let name = match (before.peek().copied(), now.peek().copied()) {
+                (None, None) => return differing,
+                (Some(a), Some(b)) if core::ptr::eq(a, b) => {
+                    before.next();
+                    now.next();
+                    continue;
+                }
+                (Some(a), Some(b)) => (&a.name).min(&b.name),
+                (Some(one), None) | (None, Some(one)) => &one.name,
+            };
+            differing.extend(self.by_name.get(name).copied());
+            before.next_if(|topic| topic.name == *name);
+            now.next_if(|topic| topic.name == *name);
         }
     }
 
