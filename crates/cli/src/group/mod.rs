@@ -1,0 +1,53 @@
+//! `ottla group`: what consumer groups do, and their offsets.
+
+mod delete;
+mod describe;
+mod lag;
+mod list;
+mod offsets;
+mod remove_member;
+
+use crate::failure::Failure;
+use crate::session::Session;
+use clap::{Args, Subcommand};
+use std::process::ExitCode;
+
+/// Works with Ottla and Apache Kafka alike. `ottla group COMMAND --help` has examples.
+#[derive(Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    session: Session,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List groups.
+    List(list::Arguments),
+    /// Show a group's state, members and lag.
+    Describe(describe::Arguments),
+    /// Show, reset or delete a group's committed offsets.
+    Offsets(offsets::Arguments),
+    /// Remove members from a group.
+    RemoveMember(remove_member::Arguments),
+    /// Delete groups with their committed offsets.
+    Delete(delete::Arguments),
+}
+
+/// Runs one of them.
+pub(crate) fn run(Arguments { session, command }: Arguments) -> ExitCode {
+    session.run(async {
+        match command {
+            Command::List(arguments) => list::run(&session, arguments).await,
+            Command::Describe(arguments) => describe::run(&session, arguments).await,
+            Command::Offsets(arguments) => offsets::run(&session, arguments).await,
+            Command::RemoveMember(arguments) => remove_member::run(&session, arguments).await,
+            Command::Delete(arguments) => delete::run(&session, arguments).await,
+        }
+    })
+}
+
+/// What `ottla group` commands answer.
+type Outcome = Result<(), Failure>;

@@ -1,0 +1,67 @@
+//! `ottla topic`: topics and their settings.
+
+mod alter;
+mod create;
+mod delete;
+mod describe;
+mod list;
+
+use crate::failure::Failure;
+use crate::session::Session;
+use clap::{Args, Subcommand};
+use std::process::ExitCode;
+
+/// Works with Ottla and Apache Kafka alike. `ottla topic COMMAND --help` has examples.
+#[derive(Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    session: Session,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List topics.
+    List(list::Arguments),
+    /// Show a topic's partitions, offsets and settings.
+    Describe(describe::Arguments),
+    /// Create topics.
+    Create(create::Arguments),
+    /// Add partitions to a topic, or change its settings.
+    Alter(alter::Arguments),
+    /// Delete topics with their records and committed offsets.
+    Delete(delete::Arguments),
+}
+
+/// Runs one of them.
+pub(crate) fn run(Arguments { session, command }: Arguments) -> ExitCode {
+    session.run(async {
+        match command {
+            Command::List(arguments) => list::run(&session, arguments).await,
+            Command::Describe(arguments) => describe::run(&session, arguments).await,
+            Command::Create(arguments) => create::run(&session, arguments).await,
+            Command::Alter(arguments) => alter::run(&session, arguments).await,
+            Command::Delete(arguments) => delete::run(&session, arguments).await,
+        }
+    })
+}
+
+/// `NAME=VALUE`, a setting of a topic.
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("not NAME=VALUE".to_owned()),
+    }
+}
+
+/// The failure of a thing whose like there may be many.
+fn is(failure: &Result<(), ottla_client::Error>, code: ottla_client::ErrorCode) -> bool {
+    failure.as_ref().err().and_then(ottla_client::Error::code) == Some(code)
+}
+
+/// What `ottla topic` commands answer.
+type Outcome = Result<(), Failure>;

@@ -1,0 +1,50 @@
+//! `ottla group`, with a group that has offsets and no members.
+
+use crate::world::{json, ottla, topic, unique};
+
+#[test]
+fn a_group_without_offsets_is_given_some_and_loses_them() {
+    let (topic, group) = (topic("offsets", 2), unique("group"));
+    let reset = ["group", "offsets", "reset", &group, "--topic", &topic, "--to-earliest"];
+    let planned = ottla(&reset).ok();
+    assert!(planned.out.contains("WOULD BE"), "{planned:?}");
+    assert!(planned.err.contains("--execute"), "{planned:?}");
+    assert_eq!(json(&["group", "offsets", "show", &group]), serde_json::json!([]));
+
+    let done = json(&[&reset[..], &["--execute"]].concat());
+    assert_eq!(done["executed"], true);
+    assert_eq!(done["partitions"][1]["new"], 0);
+    let described = json(&["group", "describe", &group]);
+    assert_eq!(described[0]["state"], "Empty");
+    assert_eq!(described[0]["lag"], 0);
+    assert_eq!(described[0]["partitions"][1]["offset"], 0);
+    let listed = json(&["group", "list", "--state", "empty"]);
+    let mut listed = listed.as_array().expect("a list").iter();
+    assert!(listed.any(|line| line["group"] == *group));
+
+    let one = format!("{topic}:1");
+    let delete = ["group", "offsets", "delete", &group, "--topic", &one];
+    assert_eq!(json(&delete)["executed"], false);
+    assert_eq!(json(&[&delete[..], &["--execute"]].concat())["partitions"][0]["partition"], 1);
+    let left = json(&["group", "offsets", "show", &group]);
+    assert_eq!((&left[0]["partition"], left.as_array().map(Vec::len)), (&0.into(), Some(1)));
+
+    ottla(&["group", "delete", &group]).ok();
+    assert_eq!(ottla(&["group", "describe", &group]).code, 3);
+}
+
+#[test]
+fn what_cannot_be_planned_is_said_before_anything_is_done() {
+    let (topic, group) = (topic("plan", 1), unique("group"));
+    let reset = |words: &[&str]| {
+        ottla(&[&["group", "offsets", "reset", &group, "--execute"], words].concat())
+    };
+    assert_eq!(reset(&["--topic", &topic]).code, 2);
+    assert_eq!(reset(&["--to-earliest"]).code, 2);
+    assert_eq!(reset(&["--topic", &topic, "--to-datetime", "someday"]).code, 2);
+    assert_eq!(reset(&["--topic", &format!("{topic}:7"), "--to-earliest"]).code, 3);
+    assert_eq!(reset(&["--all-topics", "--to-earliest"]).code, 3);
+    assert_eq!(reset(&["--topic", &topic, "--shift-by", "-1"]).code, 3);
+    assert_eq!(ottla(&["group", "offsets", "show", &group]).code, 0);
+    assert_eq!(ottla(&["group", "remove-member", &group, "--member", "x"]).code, 3);
+}

@@ -1,0 +1,6 @@
+//! The commands as a person or a script runs them: the real binary against a real broker process.
+//! Where `KAFKA_BOOTSTRAP` names an Apache Kafka, the same against that.
+
+mod groups;
+mod topics;
+mod world;
