@@ -3,6 +3,7 @@
 use super::super::Shard;
 use super::super::barrier::Phase;
 use super::super::group::Group;
+use super::super::reconcile::State;
 use super::super::roster::Member;
 use crate::message::admin::GroupKind;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,7 @@ pub(super) fn check(shard: &Shard) {
         counts_are_true(group);
         stable_and_empty_agree_with_the_log(group);
         nobody_is_immortal(group);
+        consumers_are_true(group);
         assert!(!group.is_void(), "{} is void and kept", group.id);
         parked += group.roster.in_order().iter().filter(|(_, m)| m.is_parked()).count();
     }
@@ -29,7 +31,33 @@ fn lifelines_are_counted(shard: &Shard) {
             *counts.entry(connection).or_insert(0) += 1;
         }
     }
+    for pulse in shard.all_groups().flat_map(|group| &group.motion).flat_map(|m| m.pulses.values())
+    {
+        if let Some(connection) = pulse.connection {
+            *counts.entry(connection).or_insert(0) += 1;
+        }
+    }
     assert_eq!(shard.services().lifelines.counts(), counts);
+}
+
+/// Consumer protocol: every member has an end, nobody else has a pulse, no partition is held
+/// twice, and what is kept beside the records is what they imply.
+fn consumers_are_true(group: &Group) {
+    let consumers = group.hard.consumers();
+    let pulses = group.motion.as_ref().map(|motion| &motion.pulses);
+    assert_eq!(pulses.map_or(0, |pulses| pulses.len()), consumers.len(), "pulses of {}", group.id);
+    let mut holders = BTreeMap::new();
+    for (id, member) in consumers.members() {
+        let pulse = pulses.and_then(|pulses| pulses.get(id)).expect("a member without a pulse");
+        assert!(pulse.session.is_armed(), "{id} has no end");
+        let owes = matches!(member.position().state, State::Unrevoked { .. });
+        assert_eq!(owes, pulse.revocation.is_armed(), "what {id} owes has an end");
+        for slot in member.position().holds() {
+            assert_eq!(holders.insert(slot, id), None, "{slot:?} is held twice");
+            assert_eq!(consumers.owner(slot), Some(id));
+        }
+    }
+    assert!(consumers.target_epoch() <= consumers.epoch(), "a target of no epoch");
 }
 
 /// S28: topic -> groups is the other side of each group's topics.
@@ -72,7 +100,7 @@ fn counts_are_true(group: &Group) {
 /// Hard and soft state agree where no rebalance is under way.
 fn stable_and_empty_agree_with_the_log(group: &Group) {
     let metadata = group.hard.metadata();
-    if group.phase.is_empty() {
+    if group.phase.is_empty() && group.kind != GroupKind::Consumer {
         assert!(metadata.is_none_or(|metadata| metadata.members.is_empty()));
         assert_eq!(group.generation.0, metadata.map_or(0, |metadata| metadata.generation.0));
     }

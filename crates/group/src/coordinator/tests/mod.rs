@@ -5,6 +5,7 @@ mod absence;
 mod admin;
 mod classic;
 mod commits;
+mod consumers;
 mod expiry;
 mod invariants;
 mod limits;
