@@ -60,6 +60,9 @@ const SOURCES: &[&str] = &[
     "crates/cli/tests/register/hostile.rs",
     "crates/cli/tests/register/steady.rs",
     "crates/cli/tests/register/transcript.rs",
+    "crates/client/tests/it/register.rs",
+    "crates/client/tests/it/sockets.rs",
+    "crates/group/src/member/tests/register.rs",
     "crates/group/src/message/register/tests.rs",
     "crates/wire/src/convert/tests/register.rs",
 ];
