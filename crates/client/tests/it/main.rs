@@ -6,6 +6,7 @@
 
 mod admin;
 mod consumer;
+mod examples;
 mod groups;
 mod harness;
 mod producer;
