@@ -110,6 +110,11 @@ impl ConsumerConfig {
 pub enum GroupProtocol {
     /// JoinGroup and SyncGroup: all members pause and move together, and one of them assigns.
     Classic,
+    /// ConsumerGroupHeartbeat: the coordinator assigns, and each member moves by itself (KIP-848).
+    /// A broker that lacks it gets a classic member instead, and a warning is logged. The group's
+    /// session and heartbeats are the broker's settings then; `session.timeout.ms` here must not be
+    /// longer than the broker's.
+    Consumer,
     /// The coordinator assigns, and all members move together: Ottla's own protocol
     /// (`docs/register-protocol.md`). No broker of Apache Kafka has it.
     Register,

@@ -81,7 +81,14 @@ impl Value for IsolationLevel {
 
 impl Value for GroupProtocol {
     fn parse(text: &str) -> Result<Self, String> {
-        named(&text.to_lowercase(), &[("classic", Self::Classic), ("register", Self::Register)])
+        named(
+            &text.to_lowercase(),
+            &[
+                ("classic", Self::Classic),
+                ("consumer", Self::Consumer),
+                ("register", Self::Register),
+            ],
+        )
     }
 }
 

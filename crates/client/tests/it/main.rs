@@ -9,6 +9,7 @@ mod consumer;
 mod examples;
 mod groups;
 mod harness;
+mod kip848;
 mod producer;
 mod proxy;
 mod register;

@@ -310,7 +310,7 @@ impl Driver {
         tokio::spawn(async move {
             let (cluster, group) = (&shared.cluster, &shared.config.group_id);
             let found = match shared.config.group_protocol {
-                GroupProtocol::Classic => {
+                GroupProtocol::Classic | GroupProtocol::Consumer => {
                     cluster.coordinator(group).await.map(|node| (node, epoch))
                 }
                 GroupProtocol::Register => cluster.register_coordinator(group, epoch).await,
@@ -349,6 +349,10 @@ impl Driver {
                     });
                 }
                 Err(error) => {
+                    if matches!(request, Request::Beat(_)) && error.kind() == ErrorKind::Unsupported
+                    {
+                        return self.fall_back(&error);
+                    }
                     if !error.is_retriable() {
                         self.fail(error);
                     }
@@ -357,6 +361,21 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// The coordinator lacks the consumer protocol: it is a classic member from now on.
+    fn fall_back(&mut self, error: &Error) {
+        tracing::warn!(%error, "`group.protocol=consumer` falls back to `classic`");
+        self.main.close();
+        self.side.close();
+        // What was asked for before its first heartbeat is asked for again by who waits for it.
+        let late = || Error::new(ErrorKind::Retriable, "the group's protocol changed meanwhile");
+        self.commits.drain().for_each(|(_, reply)| drop(reply.send(Err(late()))));
+        self.fetches.drain().for_each(|(_, reply)| drop(reply.send(Err(late()))));
+        let config = Config { protocol: Protocol::Classic, ..member_config(&self.shared) };
+        self.member = Member::new(config, clock::seed());
+        self.watch.forget();
+        self.member.subscribe(self.watch.subscribed(), clock::now());
     }
 
     fn on_assigned(&mut self, partitions: &Partitions) {
@@ -411,6 +430,7 @@ fn member_config(shared: &Shared) -> Config {
 
 fn protocol(config: &ConsumerConfig) -> Protocol {
     match (config.group_protocol, config.detection()) {
+        (GroupProtocol::Consumer, _) => Protocol::Consumer,
         (GroupProtocol::Register, Some(detection)) => Protocol::Register(detection),
         // Settings that make no sense were refused.
         _ => Protocol::Classic,

@@ -40,6 +40,11 @@ impl Watch {
         (self.round, self.topics, self.told) = (round, topics, None);
     }
 
+    /// Another member asks from now on, counting from the beginning.
+    pub(super) fn forget(&mut self) {
+        (self.round, self.topics, self.told) = (0, Vec::new(), None);
+    }
+
     /// Has the cluster know all that matters.
     pub(super) fn know(&mut self, cluster: &Cluster) {
         let interest = match &self.filter {

@@ -20,6 +20,7 @@ pub(super) enum Kind {
     Sync,
     Heartbeat,
     RegisterHeartbeat,
+    Beat,
     Leave,
     Commit,
     Fetch,
@@ -51,6 +52,11 @@ pub(super) fn send(
             let version = connection.version(ApiKey::RegisterHeartbeat)?;
             let request = convert::register_heartbeat::request(&ask);
             (Kind::RegisterHeartbeat, connection.start(version, &request, patience)?)
+        }
+        Ask::ConsumerHeartbeat(ask) => {
+            let version = connection.version(ApiKey::ConsumerGroupHeartbeat)?;
+            let request = convert::consumer_heartbeat::request(&ask);
+            (Kind::Beat, connection.start(version, &request, patience)?)
         }
         Ask::Sync(ask) => {
             let version = connection.version(ApiKey::SyncGroup)?;
@@ -107,6 +113,11 @@ pub(super) fn read(kind: Kind, answer: &Answer, snapshot: &Snapshot) -> Result<R
         Kind::RegisterHeartbeat => {
             let response: messages::RegisterHeartbeatResponse<'_> = answer.read()?;
             convert::register_heartbeat::reply(&response).map(Reply::RegisterHeartbeat)
+        }
+        Kind::Beat => {
+            let response: messages::ConsumerGroupHeartbeatResponse<'_> = answer.read()?;
+            // Every answer names the member, but for those of the first versions that refuse.
+            convert::consumer_heartbeat::reply(&response, "").map(Reply::ConsumerHeartbeat)
         }
         Kind::Sync => {
             let response: messages::SyncGroupResponse<'_> = answer.read()?;
