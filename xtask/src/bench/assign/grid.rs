@@ -78,6 +78,22 @@ pub fn quick() -> Vec<Cell> {
     cells
 }
 
+/// Small groups, for every change under uniform without racks.
+pub fn small() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for subscription in ["all", "disjoint", "nested"] {
+        for event in EVENTS.into_iter().filter(|event| *event != Event::Full) {
+            for (members, topics, partitions) in [(6, 5, 50), (10, 10, 100), (20, 6, 90)] {
+                for is_skewed in [false, true] {
+                    let cell = Cell { subscription, event, is_skewed, members, ..PLAIN };
+                    cells.push(Cell { topics, partitions, ..cell });
+                }
+            }
+        }
+    }
+    cells
+}
+
 /// The three runs that the benchmark names: by size, a large group, very many topics.
 pub fn full() -> Vec<Cell> {
     let mut cells = Vec::new();

@@ -49,15 +49,21 @@ impl Half {
         sent.map_err(|error| format!("{} ended at `{line}`: {error}", self.name))
     }
 
-    /// Sends a line and reads the numbers it is answered with.
-    pub fn ask(&mut self, line: &str) -> Result<Vec<u64>, String> {
+    /// Sends a line and reads the one it is answered with.
+    pub fn ask_text(&mut self, line: &str) -> Result<String, String> {
         self.tell(line)?;
         let mut answer = String::new();
         let read = self.output.read_line(&mut answer);
         read.map_err(|error| format!("{} at `{line}`: {error}", self.name))?;
+        Ok(answer.trim().to_owned())
+    }
+
+    /// Sends a line and reads the numbers it is answered with.
+    pub fn ask(&mut self, line: &str) -> Result<Vec<u64>, String> {
+        let answer = self.ask_text(line)?;
         let numbers = answer.split_whitespace().map(str::parse).collect::<Result<Vec<u64>, _>>();
         let numbers = numbers.ok().filter(|numbers| !numbers.is_empty());
-        numbers.ok_or_else(|| format!("{} answered `{line}` with `{}`", self.name, answer.trim()))
+        numbers.ok_or_else(|| format!("{} answered `{line}` with `{answer}`", self.name))
     }
 
     /// The median time of a `run` or `build` of this length, in microseconds.

@@ -18,7 +18,10 @@ use serde_json::{Value, json};
 use std::fs;
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask bench assign [--quick]";
+const USAGE: &str = "usage: cargo xtask bench assign [--quick | --fixture]";
+
+/// What a test of `ottla-group` holds its moves against.
+const FIXTURE: &str = "crates/group/src/assign/server/tests/kafka-moves.txt";
 
 /// How often the halves take turns in a cell.
 const ROUNDS: usize = 5;
@@ -34,6 +37,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     let (cells, name) = match arguments {
         [] => (grid::full(), "full"),
         [flag] if flag == "--quick" => (grid::quick(), "quick"),
+        [flag] if flag == "--fixture" => return write_fixture(),
         _ => return Err(USAGE.into()),
     };
     println!("load {}", process::load());
@@ -54,6 +58,18 @@ pub fn run(arguments: &[String]) -> Outcome {
     let minutes = started.elapsed().as_secs_f64() / 60.0;
     println!("{} cells in {minutes:.1} min; load {}", measured.len(), process::load());
     write_json(name, &measured)
+}
+
+/// Writes, for small cells, how many partitions Kafka moves and who owned what before.
+fn write_fixture() -> Outcome {
+    let mut kafka = Half::kafka()?;
+    let mut text = String::new();
+    for cell in grid::small() {
+        kafka.tell(&cell.line())?;
+        let (moves, owners) = (kafka.ask_text("moves")?, kafka.ask_text("fixture")?);
+        text += &format!("{} {moves} {owners}\n", cell.line());
+    }
+    fs::write(root().join(FIXTURE), text).map_err(|error| format!("{FIXTURE}: {error}"))
 }
 
 /// What one cell gave: microseconds of each turn, and moves.
