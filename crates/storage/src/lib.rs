@@ -36,6 +36,7 @@
 mod bytes_in;
 mod checkpoint;
 mod clean;
+mod closed_file;
 mod config;
 mod epochs;
 mod error;

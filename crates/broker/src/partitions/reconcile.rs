@@ -7,6 +7,7 @@
 use super::settings::log_config;
 use super::{Hosted, HostedTopic, Partition, Partitions};
 use crate::clock;
+use crate::config::Durability;
 use ottla_cluster::image::{Image, Topic};
 use ottla_cluster::logs::{self, Action, Found};
 use ottla_model::{LeaderEpoch, PartitionId, TopicId, TopicPartition};
@@ -223,8 +224,12 @@ impl Partitions {
         let dir = self.dir.join(logs::folder_name(at));
         let fs = Arc::clone(&self.fs);
         let (mut log, recovery) = Log::open(fs, &dir, id, config, clock::now())?;
-        if !recovery.cuts.is_empty() || recovery.epoch_raised.is_some() {
+        let unsynced = self.config.durability == Durability::PageCache;
+        if !recovery.cuts.is_empty() || (recovery.epoch_raised.is_some() && !unsynced) {
             tracing::warn!(partition = %at, %recovery, "recovered a log");
+        } else if recovery.epoch_raised.is_some() {
+            // Whoever runs so lets a crash take what it takes; there is no sign that it did.
+            tracing::info!(partition = %at, %recovery, "opened a log that was not closed");
         }
         for note in &recovery.notes {
             tracing::warn!(partition = %at, %note, "while opening a log");

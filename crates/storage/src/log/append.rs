@@ -4,6 +4,7 @@ use ottla_model::{LeaderEpoch, Now, Offset, Timestamp};
 use ottla_records::{Batch, BatchesMut, Header, TimestampType};
 
 use super::{Log, State};
+use crate::closed_file;
 use crate::error::{AppendError, Malformed};
 use crate::fs::is_disk_full;
 use crate::producers::{ProducerBatch, Verdict};
@@ -81,6 +82,7 @@ impl Log {
         {
             return Ok(duplicate(original));
         }
+        self.withdraw_closed()?;
         self.begin_append_epoch(context.leader_epoch)?;
         let first = self.end_offset();
         let next = first.0.checked_add(survey.records).filter(|next| *next < i64::MAX);
@@ -107,6 +109,16 @@ impl Log {
             return Ok(());
         }
         self.begin_epoch(epoch).map_err(|error| self.refuse("write the leader epoch", error))
+    }
+
+    /// A log that is used on after it was closed is not closed.
+    fn withdraw_closed(&mut self) -> Result<(), AppendError> {
+        if self.closed {
+            let taken = closed_file::take(&*self.fs, &self.dir);
+            taken.map_err(|error| self.refuse("open the log again", error))?;
+            self.closed = false;
+        }
+        Ok(())
     }
 
     /// The original of a duplicate, or none for what is new.

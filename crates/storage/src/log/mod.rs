@@ -55,6 +55,8 @@ pub struct Log {
     doomed: Vec<Doomed>,
     /// Where the segments end that a running compaction works on: they stay as they are.
     cleaning: Option<Offset>,
+    /// Whether a file says that the log was closed, which an append would make a lie.
+    closed: bool,
 }
 
 /// Whether a log takes appends.

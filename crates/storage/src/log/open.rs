@@ -21,6 +21,7 @@ use super::sync::Syncing;
 use super::{Log, State};
 use crate::checkpoint::{self, Checkpoint};
 use crate::clean;
+use crate::closed_file;
 use crate::config::{Durability, LogConfig};
 use crate::epochs::{self, Epochs};
 use crate::error::{OpenError, Poison};
@@ -49,7 +50,10 @@ impl Log {
         };
         let listed = enter(&*fs, dir).map_err(failed("list files"))?;
         check_topic(&*fs, dir, topic)?;
-        let mut loading = Loading::new(fs, dir, config, now);
+        // Most have none, and asking for it costs more than looking at the list.
+        let closed = listed.iter().any(|file| file.name == closed_file::FILE);
+        let closed = closed && closed_file::take(&*fs, dir).map_err(failed("open the log"))?;
+        let mut loading = Loading { closed, ..Loading::new(fs, dir, config, now) };
         loading.load(&listed).map_err(failed("load segments"))?;
         loading.settle().map_err(failed("make the recovered log durable"))?;
         loading.into_log().map_err(failed("write the first checkpoint"))
@@ -68,6 +72,8 @@ struct Loading {
     first_checked: usize,
     /// Whether anything differs from what the last checkpoint covers.
     changed: bool,
+    /// Whether the last process to have this log closed it in order.
+    closed: bool,
     /// How far the last process to have this log knew it to be on the disk,
     synced: Note,
     /// and the first batch past that: its segment's place in the list, its position in there.
@@ -100,6 +106,7 @@ impl Loading {
             segments: Vec::new(),
             first_checked: 0,
             changed: false,
+            closed: false,
             synced: Note::Absent,
             unsafe_from: None,
             checkpointed: (Offset(0), Offset(0)),
@@ -342,7 +349,8 @@ impl Loading {
         let traces_lost = self.epochs.cut_end(self.next);
         self.epochs_changed |= traces_lost;
         self.epochs_changed |= self.epochs.cut_start(self.kept.log_start);
-        let untraced = self.config.durability == Durability::PageCache && newest.is_some();
+        let unsynced = self.config.durability == Durability::PageCache && !self.closed;
+        let untraced = unsynced && newest.is_some();
         let epochs = self.epochs.clone();
         if traces_lost || untraced || !self.recovery.cuts.is_empty() {
             let epoch = LeaderEpoch(newest.map_or(0, |epoch| epoch.0).saturating_add(1));
@@ -429,6 +437,7 @@ impl Loading {
             syncing: Syncing::clean(checkpointed.0, checkpointed.1),
             doomed: Vec::new(),
             cleaning: None,
+            closed: false,
         };
         let mut recovery = self.recovery;
         // The old checkpoint will do as well: a full disk must not keep the log from being read.

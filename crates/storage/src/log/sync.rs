@@ -12,6 +12,8 @@ use parking_lot::Mutex;
 
 use super::{Log, State};
 use crate::checkpoint::{self, Checkpoint};
+use crate::closed_file;
+use crate::config::Durability;
 use crate::error::Poison;
 use crate::fs::{self, Fs};
 use crate::segment::Segment;
@@ -153,12 +155,12 @@ impl Log {
         let _ = self.active.offsets.trim();
         let _ = self.active.times.trim();
         let _ = self.write_snapshot(self.end_offset());
+        // Where every append is synced nobody asks for it.
+        if self.config.durability == Durability::PageCache {
+            self.closed = true;
+            let _ = closed_file::set(&*self.fs, &self.dir);
+        }
         Ok(())
-    }
-
-    /// Up to here a restart would trust the log without looking.
-    pub fn checkpoint_offset(&self) -> Offset {
-        self.syncing.checkpointed
     }
 
     /// Writes the checkpoint of a log that is synced already, its indexes from the segment

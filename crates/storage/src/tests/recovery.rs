@@ -202,15 +202,24 @@ fn missing_side_files_are_made_anew() {
 }
 
 /// Decision 4 and KIP-101: in the page-cache mode a lost tail leaves no trace, so every opening
-/// raises the epoch.
+/// raises the epoch unless the log was closed.
 #[test]
-fn page_cache_mode_raises_the_epoch_at_each_opening() {
+fn page_cache_mode_raises_the_epoch_unless_the_log_was_closed() {
     let mut rig = Rig::new(LogConfig { durability: crate::Durability::PageCache, ..small() });
     assert_eq!(rig.reopen().epoch_raised, None, "there was nothing to lose");
     rig.put("a", 1);
     assert_eq!(rig.log.safe_offset(), Offset(1));
     assert_eq!(rig.crash().epoch_raised, Some(LeaderEpoch(1)));
     assert_eq!(rig.kill().epoch_raised, Some(LeaderEpoch(2)));
+    rig.put("b", 1);
+    rig.log.close().unwrap();
+    let values = rig.values();
+    let recovery = rig.crash();
+    assert_eq!((recovery.epoch_raised, rig.values()), (None, values));
+    assert_eq!(rig.crash().epoch_raised, Some(LeaderEpoch(3)), "it was opened since");
+    rig.log.close().unwrap();
+    rig.put("c", 1);
+    assert_eq!(rig.crash().epoch_raised, Some(LeaderEpoch(4)), "it was appended to since");
 }
 
 #[test]
