@@ -14,6 +14,7 @@
 
 use super::error_map::{append_error, produce_error};
 use super::lookup::{self, TopicRef};
+use super::outcome::patience;
 use super::{Answer, Context, Pace};
 use crate::broker::Broker;
 use crate::partitions::{HostedTopic, Partition, Passes, codec, produce_rules};
@@ -57,13 +58,12 @@ pub(super) fn handle(cx: &mut Context<'_>, request: ProduceRequest<'_>) -> Answe
         return cx.reply(&response(cx.broker, &outcomes));
     }
     let (broker, to) = (Arc::clone(cx.broker), cx.to);
+    let patience = patience(request.timeout_ms);
     Answer::Later(Box::pin(async move {
+        let until = tokio::time::Instant::now() + patience;
         for part in outcomes.iter_mut().flat_map(|topic| &mut topic.partitions) {
-            if let Some(waits) = part.waits.take()
-                && waits.await.is_err()
-            {
-                // Whether the records are there is not known; an idempotent producer finds out.
-                part.code = ErrorCode::KafkaStorageError;
+            if part.waits.is_some() {
+                part.settle(until).await;
                 broker.metrics.errors.count(to.key, part.code);
             }
         }
@@ -122,6 +122,18 @@ impl PartOutcome {
             log_append_time_ms: -1,
             partition: None,
             waits: None,
+        }
+    }
+
+    /// Waits until the records are safe. If that fails or takes too long it is not known whether they
+    /// are there; an idempotent producer finds out.
+    async fn settle(&mut self, until: tokio::time::Instant) {
+        if let Some(waits) = self.waits.take() {
+            self.code = match tokio::time::timeout_at(until, waits).await {
+                Ok(Ok(())) => ErrorCode::None,
+                Ok(Err(_)) => ErrorCode::KafkaStorageError,
+                Err(_) => ErrorCode::RequestTimedOut,
+            };
         }
     }
 
@@ -343,3 +355,26 @@ const TOPIC_IS_OURS: ErrorCode = ErrorCode::InvalidTopicException;
 const QUICK_BYTES_MAX: usize = 8 << 20;
 /// Packing a byte takes as long as unpacking this many.
 const PACKING_COSTS: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::partitions::tests::{appended, partition_of};
+    use ottla_storage::LogConfig;
+    use ottla_storage::fs::sim::SimFs;
+    use tokio::time::Instant;
+
+    /// A disk that hangs is told in the request's time, and what is late is not told as done.
+    #[tokio::test]
+    async fn a_write_that_takes_too_long_times_out() {
+        let partition = partition_of(&SimFs::new(1), LogConfig::default());
+        let mut part = PartOutcome::refused(0, ErrorCode::None, None);
+        part.waits = Some(appended(&partition, "a"));
+        part.settle(Instant::now()).await;
+        assert_eq!(part.code, ErrorCode::RequestTimedOut);
+        part.waits = Some(appended(&partition, "b"));
+        partition.sync();
+        part.settle(Instant::now()).await;
+        assert_eq!(part.code, ErrorCode::None);
+    }
+}

@@ -14,7 +14,7 @@
 //!
 //! Left out: v0's REPLICA_NOT_AVAILABLE. Clients that old take a partition's leader all the same.
 
-use super::outcome::settled;
+use super::outcome::{NO_LIMIT, settled};
 use super::topology::{CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Topology};
 use super::{Answer, Context};
 use crate::broker::Broker;
@@ -43,8 +43,9 @@ pub(super) fn handle(cx: &mut Context<'_>, request: MetadataRequest<'_>) -> Answ
     let missing = missing(cx.broker, &wanted, request.allow_auto_topic_creation);
     if missing.is_empty() {
         let image = cx.broker.cluster.image();
+        let hosted = cx.broker.partitions.hosted();
         let listener = Arc::clone(&cx.session.listener);
-        let topology = Topology { image: &image, listener: &listener.name };
+        let topology = Topology::new(cx.broker, &image, &hosted, &listener);
         let response = response(topology, &wanted, &told, &BTreeMap::new());
         for topic in &response.topics {
             cx.broker.metrics.errors.count_number(cx.to.key, topic.error_code);
@@ -56,9 +57,9 @@ pub(super) fn handle(cx: &mut Context<'_>, request: MetadataRequest<'_>) -> Answ
     let listener = Arc::clone(&cx.session.listener);
     Answer::Later(Box::pin(async move {
         let refused = create(&broker, missing).await;
-        settled(&broker).await;
-        let image = broker.cluster.image();
-        let topology = Topology { image: &image, listener: &listener.name };
+        settled(&broker, NO_LIMIT).await;
+        let (image, hosted) = (broker.cluster.image(), broker.partitions.hosted());
+        let topology = Topology::new(&broker, &image, &hosted, &listener);
         let response = response(topology, &wanted, &told, &refused);
         for topic in &response.topics {
             broker.metrics.errors.count_number(to.key, topic.error_code);

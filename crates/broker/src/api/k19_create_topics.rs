@@ -10,7 +10,7 @@
 //! Left out: waiting no longer than the request's timeout. Creation takes one transaction.
 
 use super::error_map::{change_error, refusal};
-use super::outcome::settled;
+use super::outcome::{in_time, settled};
 use super::settings_words::source_number;
 use super::{Answer, Context};
 use crate::broker::Broker;
@@ -27,20 +27,27 @@ use std::sync::Arc;
 /// Creates the topics and answers when their logs are open.
 pub(super) fn handle(cx: &mut Context<'_>, request: CreateTopicsRequest<'_>) -> Answer {
     let (topics, twice) = once_each(&request.topics);
-    let validate_only = request.validate_only;
+    let (validate_only, timeout_ms) = (request.validate_only, request.timeout_ms);
     let (broker, to) = (Arc::clone(cx.broker), cx.to);
     Answer::Later(Box::pin(async move {
         let names: Vec<String> = topics.iter().map(|topic| topic.name.clone()).collect();
-        let outcomes = match broker.cluster.create_topics(topics, validate_only).await {
-            Ok(outcomes) => outcomes.into_iter().map(|outcome| outcome.map_err(Refused::from)),
-            Err(error) => {
-                let refused = Refused { code: change_error(&error), message: error.to_string() };
-                let all = names.iter().map(|_| Err(refused.clone()));
-                return to.encode(&response(&told(&broker, names.clone(), all.collect(), twice)));
-            }
-        };
+        let outcomes =
+            match in_time(timeout_ms, broker.cluster.create_topics(topics, validate_only)).await {
+                Ok(outcomes) => outcomes.into_iter().map(|outcome| outcome.map_err(Refused::from)),
+                Err(error) => {
+                    let refused =
+                        Refused { code: change_error(&error), message: error.to_string() };
+                    let all = names.iter().map(|_| Err(refused.clone()));
+                    return to.encode(&response(&told(
+                        &broker,
+                        names.clone(),
+                        all.collect(),
+                        twice,
+                    )));
+                }
+            };
         let told = told(&broker, names, outcomes.collect(), twice);
-        settled(&broker).await;
+        settled(&broker, timeout_ms).await;
         for topic in &told {
             broker.metrics.errors.count(to.key, topic.code());
         }

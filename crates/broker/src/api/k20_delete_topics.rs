@@ -6,7 +6,7 @@
 //! A topic is gone for clients when the answer leaves; its logs and its groups' offsets follow,
 //! also over a restart. Left out: `TimeoutMs`, as in CreateTopics.
 
-use super::outcome::{Outcome, count, of_each, settled};
+use super::outcome::{Outcome, count, in_time, of_each, settled};
 use super::{Answer, Context};
 use ottla_cluster::command::TopicRef;
 use ottla_cluster::image::Image;
@@ -24,11 +24,11 @@ pub(super) fn handle(cx: &mut Context<'_>, request: DeleteTopicsRequest<'_>) -> 
     if !image.broker_flag("delete.topic.enable") {
         return cx.reply(&disabled(cx, &request));
     }
-    let (broker, to) = (Arc::clone(cx.broker), cx.to);
+    let (broker, to, timeout_ms) = (Arc::clone(cx.broker), cx.to, request.timeout_ms);
     Answer::Later(Box::pin(async move {
         let refs = wanted.iter().map(Line::wanted).collect();
-        let outcomes = broker.cluster.delete_topics(refs).await;
-        settled(&broker).await;
+        let outcomes = in_time(timeout_ms, broker.cluster.delete_topics(refs)).await;
+        settled(&broker, timeout_ms).await;
         let outcomes = of_each(wanted.len(), outcomes);
         let told = wanted.into_iter().zip(outcomes);
         lines.extend(told.map(|(line, outcome)| Line { outcome, ..line }));

@@ -5,7 +5,7 @@
 //! Old tools use it; IncrementalAlterConfigs does not lose what it does not name. What it shares
 //! with that one is here: which resources can be changed at all, and the order of the answer.
 
-use super::outcome::{Outcome, count, of_each, settled};
+use super::outcome::{NO_LIMIT, Outcome, count, of_each, settled};
 use super::settings_words::{Resource, resource};
 use super::{Answer, Context};
 use crate::broker::Broker;
@@ -120,7 +120,7 @@ pub(super) async fn alter(
     let changes: Vec<_> = sound.collect();
     let count = changes.len();
     let outcomes = broker.cluster.alter_configs(changes, validate_only).await;
-    settled(broker).await;
+    settled(broker, NO_LIMIT).await;
     let mut outcomes = of_each(count, outcomes).into_iter();
     asked
         .into_iter()

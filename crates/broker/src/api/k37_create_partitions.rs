@@ -5,7 +5,7 @@
 //! The answer waits until the new partitions' logs are open. Left out: `TimeoutMs`, as in
 //! CreateTopics.
 
-use super::outcome::{Outcome, count, of_each, settled};
+use super::outcome::{Outcome, count, in_time, of_each, settled};
 use super::{Answer, Context};
 use ottla_cluster::command::MorePartitions;
 use ottla_model::NodeId;
@@ -26,12 +26,13 @@ pub(super) fn handle(cx: &mut Context<'_>, request: CreatePartitionsRequest<'_>)
     let wanted: Vec<_> = once.map(wish).collect();
     let doubled = times.into_iter().filter(|(_, times)| *times > 1);
     let doubled: Vec<_> = doubled.map(|(name, _)| name.to_owned()).collect();
-    let validate_only = request.validate_only;
+    let (validate_only, timeout_ms) = (request.validate_only, request.timeout_ms);
     let (broker, to) = (Arc::clone(cx.broker), cx.to);
     Answer::Later(Box::pin(async move {
         let names: Vec<_> = wanted.iter().map(|wish| wish.name.clone()).collect();
-        let outcomes = broker.cluster.create_partitions(wanted, validate_only).await;
-        settled(&broker).await;
+        let outcomes =
+            in_time(timeout_ms, broker.cluster.create_partitions(wanted, validate_only)).await;
+        settled(&broker, timeout_ms).await;
         let outcomes = of_each(names.len(), outcomes);
         let twice = Outcome::failed(ErrorCode::InvalidRequest, "Duplicate topic name.");
         let lines = names.iter().zip(&outcomes).chain(doubled.iter().map(|name| (name, &twice)));

@@ -8,7 +8,7 @@
 //! leave; an update of any other is refused as that of a feature the broker does not know.
 
 use super::k18_api_versions::FEATURES;
-use super::outcome::{Outcome, count};
+use super::outcome::{Outcome, count, in_time};
 use super::{Answer, Context};
 use ottla_cluster::command::{FeatureChange, UpdateFeatures};
 use ottla_wire::generated::update_features_request::FeatureUpdateKey;
@@ -29,10 +29,12 @@ pub(super) fn handle(cx: &mut Context<'_>, request: UpdateFeaturesRequest<'_>) -
             .map(|known| (known.1, known.1)),
     };
     let changes: Vec<_> = request.feature_updates.iter().map(change).collect();
-    let (broker, to, validate_only) = (Arc::clone(cx.broker), cx.to, request.validate_only);
+    let (broker, to) = (Arc::clone(cx.broker), cx.to);
+    let (validate_only, timeout_ms) = (request.validate_only, request.timeout_ms);
     Answer::Later(Box::pin(async move {
         let features: Vec<_> = changes.iter().map(|change| change.name.clone()).collect();
-        let outcome = match broker.cluster.submit(UpdateFeatures { changes, validate_only }).await {
+        let change = broker.cluster.submit(UpdateFeatures { changes, validate_only });
+        let outcome = match in_time(timeout_ms, change).await {
             Ok(judged) => Outcome::from(&judged),
             Err(error) => Outcome::from(&error),
         };

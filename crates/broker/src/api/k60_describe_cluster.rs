@@ -17,8 +17,9 @@ use std::sync::Arc;
 /// Answers from the image.
 pub(super) fn handle(cx: &mut Context<'_>, request: DescribeClusterRequest) -> Answer {
     let image = cx.broker.cluster.image();
+    let hosted = cx.broker.partitions.hosted();
     let listener = Arc::clone(&cx.session.listener);
-    let topology = Topology { image: &image, listener: &listener.name };
+    let topology = Topology::new(cx.broker, &image, &hosted, &listener);
     let response = match request.endpoint_type {
         BROKERS => answer(topology, request.include_cluster_authorized_operations),
         CONTROLLERS => refused(

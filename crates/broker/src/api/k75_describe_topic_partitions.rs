@@ -23,8 +23,9 @@ use std::sync::Arc;
 /// Answers from the image.
 pub(super) fn handle(cx: &mut Context<'_>, request: DescribeTopicPartitionsRequest<'_>) -> Answer {
     let image = cx.broker.cluster.image();
+    let hosted = cx.broker.partitions.hosted();
     let listener = Arc::clone(&cx.session.listener);
-    let topology = Topology { image: &image, listener: &listener.name };
+    let topology = Topology::new(cx.broker, &image, &hosted, &listener);
     let response = if is_sound(&request) { page(topology, &request) } else { refused(&request) };
     count(cx.broker, cx.to.key, response.topics.iter().map(|topic| topic.error_code));
     cx.reply(&response)
@@ -97,8 +98,9 @@ fn names<'a>(
 fn line<'a>(topology: Topology<'a>, topic: &'a Topic, start: i32, end: i32) -> TopicLine<'a> {
     let partition = |index| {
         let partition = topology.image.partition_of(topic, PartitionId(index))?;
-        let seen = topology.see(&partition);
+        let seen = topology.see(topic, &partition);
         Some(PartitionLine {
+            error_code: seen.error.number(),
             partition_index: index,
             leader_id: seen.leader,
             leader_epoch: seen.leader_epoch,

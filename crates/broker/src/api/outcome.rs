@@ -6,6 +6,7 @@ use crate::broker::Broker;
 use ottla_cluster::ChangeError;
 use ottla_cluster::command::Refusal;
 use ottla_wire::{ApiKey, ErrorCode};
+use std::future::Future;
 use std::time::Duration;
 
 /// A code, and why; nothing for success.
@@ -69,16 +70,34 @@ pub(super) fn of_each<T>(
     }
 }
 
+/// How long a request that allows `timeout_ms` is waited for. Here every write waits for the disk,
+/// which with Kafka few do: a shorter time than a disk takes is not meant to make them fail.
+pub(super) fn patience(timeout_ms: i32) -> Duration {
+    Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0)).max(PATIENCE_MIN)
+}
+
+/// A change of the cluster, as far as it is made within the request's time.
+///
+/// # Errors
+/// Its own, or [`ChangeError::OutcomeUnknown`] (REQUEST_TIMED_OUT) once the time is up.
+pub(super) async fn in_time<T>(
+    timeout_ms: i32,
+    change: impl Future<Output = Result<T, ChangeError>>,
+) -> Result<T, ChangeError> {
+    let late = |_| ChangeError::OutcomeUnknown("the request's time is up".into());
+    tokio::time::timeout(patience(timeout_ms), change).await.map_err(late)?
+}
+
 /// Waits until this broker's logs are as its newest image wants them and its shards know it, so
 /// that what was changed can be used at once, also by a group that subscribes to it. Not for ever:
 /// the change is durable, and a disk that is stuck must not hold the connection's other answers.
-pub(super) async fn settled(broker: &Broker) {
+pub(super) async fn settled(broker: &Broker, timeout_ms: i32) {
     let revision = broker.cluster.image().revision();
     let applied = async {
         broker.partitions.applied(revision).await;
         broker.shards.know(revision).await;
     };
-    let _ = tokio::time::timeout(SETTLING_MAX, applied).await;
+    let _ = tokio::time::timeout(patience(timeout_ms).min(SETTLING_MAX), applied).await;
 }
 
 /// Counts the codes of a response.
@@ -89,4 +108,7 @@ pub(super) fn count(broker: &Broker, key: ApiKey, codes: impl Iterator<Item = i1
     }
 }
 
+/// For requests that allow no time of their own.
+pub(super) const NO_LIMIT: i32 = i32::MAX;
+const PATIENCE_MIN: Duration = Duration::from_secs(1);
 const SETTLING_MAX: Duration = Duration::from_secs(10);

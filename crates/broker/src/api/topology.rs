@@ -1,6 +1,9 @@
 //! What one client may know of brokers and leaders: the cluster's image seen through the listener
 //! the client came by. Metadata and its kin are written in these words.
 
+use crate::broker::Broker;
+use crate::net::Listener;
+use crate::partitions::Hosted;
 use ottla_cluster::image::{Image, Partition, Topic};
 use ottla_cluster::record::ListenerRecord;
 use ottla_model::NodeId;
@@ -12,7 +15,11 @@ pub(super) struct Topology<'a> {
     /// The image.
     pub(super) image: &'a Image,
     /// The listener's name.
-    pub(super) listener: &'a str,
+    listener: &'a str,
+    /// This broker,
+    node: NodeId,
+    /// and what it can serve of what it leads.
+    hosted: &'a Hosted,
 }
 
 /// A broker the client can reach.
@@ -42,6 +49,16 @@ pub(super) struct Seen {
 }
 
 impl<'a> Topology<'a> {
+    /// What `broker` tells whoever comes by `listener`.
+    pub(super) fn new(
+        broker: &Broker,
+        image: &'a Image,
+        hosted: &'a Hosted,
+        listener: &'a Listener,
+    ) -> Self {
+        Self { image, listener: &listener.name, node: broker.node, hosted }
+    }
+
     /// Every broker this listener leads to.
     pub(super) fn brokers(self) -> impl Iterator<Item = Reachable<'a>> {
         let reachable = move |(node, broker): (NodeId, &'a ottla_cluster::image::Broker)| {
@@ -58,17 +75,25 @@ impl<'a> Topology<'a> {
 
     /// All partitions of a topic of the image, ascending.
     pub(super) fn partitions(self, topic: &'a Topic) -> impl Iterator<Item = (i32, Seen)> {
-        self.image.partitions_of(topic).map(move |partition| (partition.id.0, self.see(&partition)))
+        let partitions = self.image.partitions_of(topic);
+        partitions.map(move |partition| (partition.id.0, self.see(topic, &partition)))
     }
 
-    /// One partition as the client sees it.
-    pub(super) fn see(self, partition: &Partition<'_>) -> Seen {
+    /// One partition as the client sees it. Where its log does not open (yet), nobody leads it, as
+    /// with a broken disk of Kafka's.
+    pub(super) fn see(self, topic: &Topic, partition: &Partition<'_>) -> Seen {
+        let topic = self.hosted.by_id(topic.id);
+        let here = || topic.is_some_and(|topic| topic.partition(partition.id).is_some());
+        let serves = |node: NodeId| match node == self.node {
+            true => here(),
+            false => self.image.broker(node).is_some(),
+        };
         let ids = |alive: bool| {
-            let wanted = move |node: &&NodeId| self.image.broker(**node).is_some() == alive;
+            let wanted = move |node: &&NodeId| serves(**node) == alive;
             partition.replicas.iter().filter(wanted).map(|node| node.0).collect()
         };
         let leader = partition.leader;
-        let error = if self.image.broker(leader).is_none() {
+        let error = if !serves(leader) {
             ErrorCode::LeaderNotAvailable
         } else if self.reaches(leader) {
             ErrorCode::None

@@ -33,6 +33,11 @@ fn append(partition: &Arc<Partition>, value: &str) -> Result<Passes, AppendError
     partition.append(&batch, now, Origin::Client, |_| {}).map(|(_, passes)| passes)
 }
 
+/// Appends one record, and what tells when it is safe.
+pub(crate) fn appended(partition: &Arc<Partition>, value: &str) -> Passes {
+    append(partition, value).expect("a log that takes appends")
+}
+
 fn shown(partition: &Partition) -> i64 {
     let bytes = partition.read(Offset(0), 1 << 20, true).expect("readable");
     ottla_records::Batches::new(&bytes).count() as i64

@@ -315,3 +315,40 @@ fn a_start_clears_up_what_a_crash_left() {
     }
     panic!("{} is still there: {:?}", half_gone.display(), left());
 }
+
+/// Nobody leads a partition whose log does not open, as with a broken disk of Kafka's: a client that
+/// is told otherwise sends there for ever.
+#[test]
+fn a_log_that_does_not_open_has_no_leader() {
+    let mut broker = TestBroker::start();
+    crate::harness::create_topic(&mut broker.connect(), "t", 2);
+    broker.stop();
+    let folder = broker.data().join("t-1");
+    let segment = folder.join("00000000000000000000.log");
+    std::fs::remove_file(&segment).expect("a segment");
+    std::fs::create_dir(&segment).expect("what is no file");
+    broker.restart();
+    let mut client = broker.connect();
+    let answer = client.ask(9, &ask_for(&["t"], false));
+    let response: MetadataResponse<'_> = answer.read();
+    let lines: Vec<_> = response.topics[0]
+        .partitions
+        .iter()
+        .map(|part| (part.error_code, part.leader_id, part.offline_replicas.clone()))
+        .collect();
+    let nobody = ErrorCode::LeaderNotAvailable.number();
+    assert_eq!(lines, [(0, 1, vec![]), (nobody, -1, vec![1])]);
+    let request = DescribeTopicPartitionsRequest {
+        topics: vec![TopicRequest { name: "t" }],
+        response_partition_limit: 10,
+        ..Default::default()
+    };
+    let answer = client.ask(0, &request);
+    let response: DescribeTopicPartitionsResponse<'_> = answer.read();
+    let told =
+        |part: &describe_topic_partitions_response::DescribeTopicPartitionsResponsePartition| {
+            (part.error_code, part.leader_id)
+        };
+    let lines: Vec<_> = response.topics[0].partitions.iter().map(told).collect();
+    assert_eq!(lines, [(0, 1), (nobody, -1)]);
+}
