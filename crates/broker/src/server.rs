@@ -249,7 +249,7 @@ async fn open(spec: ListenerSpec) -> Result<(TcpListener, Arc<Listener>), StartE
         // Port 0 behind an advertised host means whichever port was picked.
         Some(HostPort { host, port: 0 }) => (host, bound.port()),
         Some(HostPort { host, port }) => (host, port),
-        None => (reachable(&host), bound.port()),
+        None => (host, bound.port()),
     };
     let listener = Listener {
         name: spec.name.into(),
@@ -271,14 +271,6 @@ async fn open_http(config: &Config) -> Result<Option<(TcpListener, SocketAddr)>,
     let socket = bind(&host, port).await.map_err(failed)?;
     let address = socket.local_addr().map_err(failed)?;
     Ok(Some((socket, address)))
-}
-
-/// What a host that means "every address" advertises: this machine, as it sees itself.
-fn reachable(host: &str) -> String {
-    match host {
-        "0.0.0.0" | "::" => "localhost".into(),
-        host => host.into(),
-    }
 }
 
 fn system(what: &'static str) -> impl FnOnce(io::Error) -> StartError {

@@ -5,6 +5,7 @@
 use super::{Config, Kind, SETTINGS, Setting, groups};
 use ottla_cluster::config::{self as cluster, Overrides, Registry};
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::LazyLock;
 use thiserror::Error;
 
@@ -28,14 +29,14 @@ pub enum ConfigError {
     #[error("the configuration file is not valid TOML: {0}")]
     NotToml(String),
     /// There is no such setting.
-    #[error("there is no setting '{name}' ({source_}); did you mean '{nearest}'?")]
+    #[error("there is no setting '{name}' ({source_}){}", suggestion(*.nearest))]
     UnknownName {
         /// What was given.
         name: String,
         /// Where.
         source_: Source,
-        /// The known setting most like it.
-        nearest: &'static str,
+        /// The known setting most like it, if one is much like it.
+        nearest: Option<&'static str>,
     },
     /// The setting exists and its value does not fit.
     #[error("{name} = {value:?} ({source_}): {problem}")]
@@ -206,9 +207,31 @@ pub(super) fn listener_specs(
         let spec = specs.iter_mut().find(|spec| spec.name == name).ok_or_else(|| {
             bad_listener(ADVERTISED)(format!("{name} is no listener; it must be one of listeners"))
         })?;
-        spec.advertise = Some(address);
+        if spec.advertise.replace(address).is_some() {
+            return Err(bad_listener(ADVERTISED)(format!("two addresses for {name}")));
+        }
     }
+    specs.iter().try_for_each(check_reachable)?;
     Ok(specs)
+}
+
+/// Nobody can connect to "every address". Kafka refuses it as well.
+fn check_reachable(spec: &ListenerSpec) -> Result<(), ConfigError> {
+    let every = |host: &str| host.parse::<IpAddr>().is_ok_and(|host| host.is_unspecified());
+    match &spec.advertise {
+        Some(told) if every(&told.host) => Err(bad_listener(ADVERTISED)(format!(
+            "{} is no address that a client could connect to",
+            told.host
+        ))),
+        None if every(&spec.bind.host) => Err(bad_listener(LISTENERS)(format!(
+            "{name} listens on every address, and clients must be told one of them: add \
+             --advertise {name}://HOST:{port} (advertised.listeners), with localhost as HOST if \
+             they are all on this machine",
+            name = spec.name,
+            port = spec.bind.port,
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn named_addresses(
@@ -240,10 +263,16 @@ pub(super) fn setting(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.name == name)
 }
 
-fn nearest(name: &str) -> &'static str {
+/// The setting that somebody who wrote this may have meant: a third of it may be wrong.
+fn nearest(name: &str) -> Option<&'static str> {
     let own = SETTINGS.iter().map(|setting| setting.name);
     let names = own.chain(of_topics().broker_settings().map(|setting| setting.name));
-    names.min_by_key(|known| distance(name, known)).unwrap_or_default()
+    let (far, known) = names.map(|known| (distance(name, known), known)).min()?;
+    (far <= name.len() / 3).then_some(known)
+}
+
+fn suggestion(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |nearest| format!("; did you mean '{nearest}'?"))
 }
 
 /// The settings that topics and their creation depend on; the cluster knows them.

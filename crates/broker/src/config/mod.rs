@@ -32,7 +32,8 @@ settings! {
     kafka listeners "listeners": String = "PLAINTEXT://127.0.0.1:9092".into(), ();
 
     /// What clients of each listener are told to connect to, as `NAME://HOST:PORT` for the
-    /// listeners that need it. A listener not named here advertises the address it is bound to.
+    /// listeners that need it. A listener not named here advertises the address it is bound to;
+    /// one that is bound to every address (0.0.0.0) must be named.
     kafka advertised_listeners "advertised.listeners": String = String::new(), ();
 
     /// The directory that holds all data. One broker at a time may use it. Kafka takes several;
@@ -88,7 +89,7 @@ settings! {
     kafka max_incremental_fetch_session_cache_slots "max.incremental.fetch.session.cache.slots":
         usize = 1_000, 0..=1_000_000;
 
-    /// How often retention looks for segments to remove.
+    /// How often retention looks for segments to remove, ten milliseconds apart at least.
     kafka log_retention_check_interval "log.retention.check.interval.ms": Duration =
         Duration::from_mins(5), 1..=86_400_000;
 
@@ -169,7 +170,8 @@ impl Config {
     /// The listeners with what each advertises.
     ///
     /// # Errors
-    /// A listener does not parse, is named twice, or is advertised without existing.
+    /// A listener does not parse, is named twice, is advertised without existing, or would
+    /// advertise every address.
     pub fn listener_specs(&self) -> Result<Vec<ListenerSpec>, ConfigError> {
         load::listener_specs(&self.listeners, &self.advertised_listeners)
     }

@@ -42,6 +42,8 @@ fn the_environment_wins_over_the_file() {
 fn an_unknown_name_is_refused_with_its_nearest_neighbour() {
     let error = with("max.conections = 3").expect_err("no such setting");
     assert!(error.to_string().contains("did you mean 'max.connections'"), "{error}");
+    let error = with("zookeeper.connect = 3").expect_err("no such setting");
+    assert!(!error.to_string().contains("did you mean"), "{error}");
 }
 
 #[test]
@@ -61,13 +63,13 @@ fn several_data_directories_are_refused() {
 #[test]
 fn listeners_carry_names_and_their_own_advertised_addresses() {
     let config = with(
-        "listeners = 'INSIDE://0.0.0.0:9092, outside://[::1]:0'\n\
+        "listeners = 'INSIDE://inside.example:9092, outside://[::1]:0'\n\
          advertised.listeners = 'OUTSIDE://broker.example:19092'",
     )
     .expect("valid");
     let specs = config.listener_specs().expect("valid");
     let address = |host: &str, port| HostPort { host: host.into(), port };
-    assert_eq!(specs[0].bind, address("0.0.0.0", 9092));
+    assert_eq!(specs[0].bind, address("inside.example", 9092));
     assert_eq!(specs[0].advertise, None);
     assert_eq!((specs[1].name.as_str(), &specs[1].bind), ("OUTSIDE", &address("::1", 0)));
     assert_eq!(specs[1].advertise, Some(address("broker.example", 19092)));
@@ -81,10 +83,28 @@ fn senseless_listeners_are_refused() {
         "listeners = '::1:9092'",
         "listeners = 'A://h:1,A://h:2'",
         "advertised.listeners = 'B://h:1'",
+        "advertised.listeners = 'h:1,h:2'",
     ] {
         let config = with(text).expect("a string is a string");
         assert!(config.listener_specs().is_err(), "{text}");
     }
+}
+
+/// Kafka refuses it too: a client that is told 0.0.0.0, or another machine's localhost, connects
+/// nowhere.
+#[test]
+fn whoever_listens_everywhere_must_say_what_to_connect_to() {
+    for (text, named) in [
+        ("listeners = '0.0.0.0:9092'", "--advertise PLAINTEXT://HOST:9092"),
+        ("listeners = ':9092'", "--advertise"),
+        ("listeners = 'A://[::]:9092'", "--advertise A://HOST:9092"),
+        ("advertised.listeners = '0.0.0.0:9092'", "0.0.0.0"),
+    ] {
+        let error = with(text).expect(text).listener_specs().expect_err(text).to_string();
+        assert!(error.contains(named), "{error}");
+    }
+    let text = "listeners = '0.0.0.0:9092'\nadvertised.listeners = 'localhost:9092'";
+    assert!(with(text).expect(text).listener_specs().is_ok());
 }
 
 /// What looks secured must not be open: Kafka takes these names for security protocols.
