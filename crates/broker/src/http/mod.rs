@@ -77,10 +77,10 @@ async fn answer(broker: &Broker, request: &Request<Incoming>) -> Response<Full<B
             response
         }
         "/healthz" if broker.detached.load(Ordering::Acquire) => {
-            text(StatusCode::SERVICE_UNAVAILABLE, "the metadata store is lost: restart\n".into())
+            text(StatusCode::SERVICE_UNAVAILABLE, format!("{DETACHED}\n"))
         }
         "/healthz" => text(StatusCode::OK, "ok\n".into()),
-        "/readyz" => match unready(broker) {
+        "/readyz" => match unready(&State::of(broker)) {
             None => text(StatusCode::OK, "ready\n".into()),
             Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
         },
@@ -88,14 +88,36 @@ async fn answer(broker: &Broker, request: &Request<Incoming>) -> Response<Full<B
     }
 }
 
+/// What readiness depends on.
+struct State {
+    draining: bool,
+    detached: bool,
+    shards: usize,
+    loading: usize,
+}
+
+impl State {
+    fn of(broker: &Broker) -> Self {
+        let shards = broker.shards.all();
+        Self {
+            draining: broker.lifeline.is_draining(),
+            detached: broker.detached.load(Ordering::Acquire),
+            shards: shards.len(),
+            loading: shards.iter().filter(|shard| !shard.is_active()).count(),
+        }
+    }
+}
+
 /// Why the broker should not be sent clients, if it should not.
-fn unready(broker: &Broker) -> Option<String> {
-    if broker.lifeline.is_draining() {
+fn unready(state: &State) -> Option<String> {
+    let State { draining, detached, shards, loading } = *state;
+    if draining {
         return Some("shutting down".into());
     }
-    let shards = broker.shards.all();
-    let loading = shards.iter().filter(|shard| !shard.is_active()).count();
-    (loading > 0).then(|| format!("{loading} of {} coordinator shards are loading", shards.len()))
+    if detached {
+        return Some(DETACHED.into());
+    }
+    (loading > 0).then(|| format!("{loading} of {shards} coordinator shards are loading"))
 }
 
 fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
@@ -106,8 +128,28 @@ fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
     response
 }
 
+const DETACHED: &str = "the metadata store is lost: restart";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const CONNECTIONS_MAX: usize = 64;
 const REQUEST_BYTES_MAX: usize = 16 * 1024;
 const HEADER_MAX: Duration = Duration::from_secs(10);
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever has lost the metadata store cannot create a topic or keep its shards.
+    #[test]
+    fn readiness_needs_the_store_and_every_shard() {
+        let ready = State { draining: false, detached: false, shards: 50, loading: 0 };
+        assert_eq!(unready(&ready), None);
+        for state in [
+            State { draining: true, ..ready },
+            State { detached: true, ..ready },
+            State { loading: 1, ..ready },
+        ] {
+            assert!(unready(&state).is_some());
+        }
+    }
+}

@@ -1,12 +1,14 @@
 //! Everything `/metrics` shows, gathered at one moment.
 
 use crate::broker::Broker;
+use crate::partitions::Passes;
 use crate::shards::Cell;
 use ottla_group::coordinator::{Cause, StateCounts};
 use ottla_model::{GroupId, Offset, PartitionId, TopicName, TopicPartition};
 use ottla_wire::{APIS, ErrorCode};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The broker in numbers.
 #[derive(Debug, Default)]
@@ -70,8 +72,16 @@ impl Snapshot {
         snapshot.requests(broker);
         snapshot.counters(broker);
         snapshot.logs(broker);
-        for shard in &*broker.shards.all() {
-            snapshot.shard(broker, shard).await;
+        let mut room = LAGS_MAX;
+        let shards = broker.shards.all();
+        let seen: Vec<_> = shards.iter().map(|shard| Observed::of(shard, &mut room)).collect();
+        // They all wait for the same disk: none has its time after the others'.
+        let until = Instant::now() + SAFE_MAX;
+        for observed in seen {
+            snapshot.loads.push((observed.shard, observed.load_took));
+            if let Some(numbers) = observed.safe(until).await {
+                snapshot.add(broker, numbers);
+            }
         }
         snapshot
     }
@@ -126,32 +136,8 @@ impl Snapshot {
         self.logs.sort_by(|one, other| one.at.cmp(&other.at));
     }
 
-    async fn shard(&mut self, broker: &Broker, shard: &Cell) {
-        let room = LAGS_MAX.saturating_sub(self.lags.len());
-        let (seen, safe) = shard.observe(|shard| {
-            let mut committed = Vec::new();
-            let mut omitted = 0;
-            let after = shard.committed(&mut |view| {
-                if committed.len() < room {
-                    let topic = view.topic.clone();
-                    committed.push((view.group.clone(), topic, view.partition, view.offset));
-                } else {
-                    omitted += 1;
-                }
-            });
-            let states = shard.states();
-            let after = after.max(states.after);
-            ((committed, omitted, states.value, shard.rebalances().collect::<Vec<_>>()), after)
-        });
-        let is_safe = match safe {
-            Some(safe) => tokio::time::timeout(SAFE_MAX, safe).await.is_ok_and(|safe| safe.is_ok()),
-            None => true,
-        };
-        self.loads.push((shard.id(), shard.load_took()));
-        if !is_safe {
-            return;
-        }
-        let (committed, omitted, states, rebalances) = seen;
+    fn add(&mut self, broker: &Broker, numbers: Numbers) {
+        let Numbers { committed, omitted, states, rebalances } = numbers;
         self.lags_omitted += omitted;
         self.states.empty += states.empty;
         self.states.preparing_rebalance += states.preparing_rebalance;
@@ -172,7 +158,55 @@ impl Snapshot {
     }
 }
 
+/// A shard's numbers and what they wait for.
+struct Observed {
+    shard: PartitionId,
+    load_took: Duration,
+    numbers: Numbers,
+    safe: Option<Passes>,
+}
+
+struct Numbers {
+    committed: Vec<(GroupId, TopicName, PartitionId, Offset)>,
+    omitted: u64,
+    states: StateCounts,
+    rebalances: Vec<(Cause, u64)>,
+}
+
+impl Observed {
+    /// A shard as it is, with `room` for so many lags, which is used up.
+    fn of(shard: &Cell, room: &mut usize) -> Self {
+        let (numbers, safe) = shard.observe(|shard| {
+            let mut committed = Vec::new();
+            let mut omitted = 0;
+            let after = shard.committed(&mut |view| {
+                if committed.len() < *room {
+                    let topic = view.topic.clone();
+                    committed.push((view.group.clone(), topic, view.partition, view.offset));
+                } else {
+                    omitted += 1;
+                }
+            });
+            let states = shard.states();
+            let after = after.max(states.after);
+            let rebalances = shard.rebalances().collect();
+            (Numbers { committed, omitted, states: states.value, rebalances }, after)
+        });
+        *room -= numbers.committed.len();
+        Self { shard: shard.id(), load_took: shard.load_took(), numbers, safe }
+    }
+
+    /// The numbers, if they are safe in time.
+    async fn safe(self, until: Instant) -> Option<Numbers> {
+        let is_safe = match self.safe {
+            Some(safe) => tokio::time::timeout_at(until, safe).await.is_ok_and(|safe| safe.is_ok()),
+            None => true,
+        };
+        is_safe.then_some(self.numbers)
+    }
+}
+
 /// Lags beyond this many are counted, not listed.
 const LAGS_MAX: usize = 50_000;
-/// How long a shard's numbers may take to become safe; else they are left out this time.
+/// How long the shards' numbers may take to become safe; those that are not are left out this time.
 const SAFE_MAX: Duration = Duration::from_secs(1);

@@ -34,8 +34,9 @@ impl Upkeep {
         let (mine, cleaned) = (Arc::clone(partitions), Arc::clone(partitions));
         let mut rounds = Rounds::new(mine, clock::mono());
         let backoff = partitions.config.log_cleaner_backoff;
+        let tick = partitions.config.log_retention_check_interval.clamp(TICK_MIN, TICK);
         let workers = vec![
-            Worker::start("upkeep", TICK, move || rounds.tick(clock::mono()))?,
+            Worker::start("upkeep", tick, move || rounds.tick(clock::mono()))?,
             Worker::start(COMPACTION, backoff, move || {
                 for partition in cleaned.all() {
                     clean(&partition);
@@ -190,8 +191,10 @@ fn remove(partition: &Arc<Partition>, now: Instant) {
 }
 
 const COMPACTION: &str = "compaction";
-/// How often the first thread looks around.
+/// How often the first thread looks around, unless retention is to look more often.
 const TICK: Duration = Duration::from_secs(1);
+/// How often it does so at most.
+const TICK_MIN: Duration = Duration::from_millis(10);
 /// With `durability = "page-cache"`, how often logs are synced all the same, so that a restart
 /// has little to check.
 const FLUSH: Duration = Duration::from_secs(60);
