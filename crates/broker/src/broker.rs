@@ -99,11 +99,11 @@ impl Broker {
     }
 
     /// Writes a line that a peer can cause at will, unless there have been many of late; `line` is
-    /// told how many were left out since the last one.
-    pub(crate) fn complain(&self, line: impl FnOnce(u64)) {
+    /// told how many were left out since the last one, if any were.
+    pub(crate) fn complain(&self, line: impl FnOnce(Option<u64>)) {
         let second = clock::mono().as_nanos() / 1_000_000_000;
         if let Some(left_out) = self.complaints.admit(second) {
-            line(left_out);
+            line((left_out > 0).then_some(left_out));
         }
     }
 

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 /// A Kafka-compatible broker whose heart is the coordination of consumer groups.
 #[derive(Parser)]
-#[command(version, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "ottla", version, propagate_version = true, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -26,7 +26,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a broker.
+    /// Run a broker until SIGTERM or ctrl-c
+    ///
+    /// A setting comes from a flag, else from its OTTLA_* variable, else from the file, else it is
+    /// the default; docs/configuration.md has them all. What the broker logs goes to standard
+    /// error; OTTLA_TRACE=debug says more.
+    ///
+    /// Exit codes: 0 stopped on request, 1 stopped with requests unanswered, 2 unusable settings, 3
+    /// cannot start (address or data directory in use).
     Serve(serve::Arguments),
     /// List, describe, create, alter and delete topics.
     Topic(topic::Arguments),

@@ -12,9 +12,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Settings come from flags, else `OTTLA_*` variables, else the file, else defaults. Exit codes:
-/// 0 stopped on request, 1 stopped with requests unanswered, 2 unusable settings, 3 cannot start
-/// (address or data directory in use).
+// Not a doc comment: that would take the place of the command's own help.
+// Flags are the strongest source of settings; see `settings` below for the others.
 #[derive(Args)]
 pub(super) struct Arguments {
     /// Where to listen: HOST:PORT or NAME://HOST:PORT, port 0 for any; may be repeated
@@ -43,7 +42,9 @@ pub(super) fn run(arguments: Arguments) -> ExitCode {
         Ok(config) => config,
         Err(problem) => return fail(2, &problem),
     };
-    start_log();
+    if let Err(problem) = start_log() {
+        return fail(2, &problem);
+    }
     raise_open_files();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -126,17 +127,15 @@ fn flags(arguments: &Arguments) -> Result<Vec<(&str, String)>, String> {
 fn greeting(server: &Server) -> String {
     let mut text = format!("ottla {}\n", env!("CARGO_PKG_VERSION"));
     for listener in server.listeners() {
-        let (host, port) = (&listener.advertised_host, listener.advertised_port);
         text += &format!("  listening  {} {}", listener.name, listener.bound);
-        text += &format!(", clients connect to {host}:{port}\n");
+        text += &format!(", clients connect to {}\n", listener.advertised());
     }
     text += &format!("  data       {}\n", server.data_dir().display());
     if let Some(address) = server.http_address() {
         text += &format!("  metrics    http://{address}/metrics\n");
     }
     if let Some(listener) = server.listeners().next() {
-        let (host, port) = (&listener.advertised_host, listener.advertised_port);
-        text += &format!("  try it     kcat -b {host}:{port} -L\n");
+        text += &format!("  try it     kcat -b {} -L\n", listener.advertised());
     }
     text += "  stop it    ctrl-c";
     text
@@ -150,14 +149,16 @@ fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-fn start_log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("OTTLA_TRACE")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+fn start_log() -> Result<(), String> {
+    let wanted = std::env::var("OTTLA_TRACE").unwrap_or_else(|_| "info".into());
+    let filter = tracing_subscriber::EnvFilter::try_new(&wanted)
+        .map_err(|error| format!("OTTLA_TRACE={wanted}: {error}"))?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
+    Ok(())
 }
 
 /// Whoever reads may be gone; that is no reason to stop serving.

@@ -125,8 +125,8 @@ impl PartOutcome {
         }
     }
 
-    /// Waits until the records are safe. If that fails or takes too long it is not known whether they
-    /// are there; an idempotent producer finds out.
+    /// Waits until the records are safe. If that fails or takes too long it is not known whether
+    /// they are there; an idempotent producer finds out.
     async fn settle(&mut self, until: tokio::time::Instant) {
         if let Some(waits) = self.waits.take() {
             self.code = match tokio::time::timeout_at(until, waits).await {

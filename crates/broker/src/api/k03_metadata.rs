@@ -176,8 +176,8 @@ async fn create(broker: &Broker, missing: Vec<String>) -> BTreeMap<String, Error
             })
             .collect(),
         Err(error) => {
-            broker.complain(|left_out| {
-                tracing::warn!(%error, left_out, "topics could not be created for a client");
+            broker.complain(|lines_left_out| {
+                tracing::warn!(%error, lines_left_out, "topics could not be created for a client");
             });
             others.into_iter().map(|name| (name, ErrorCode::LeaderNotAvailable)).collect()
         }

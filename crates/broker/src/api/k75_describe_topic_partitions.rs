@@ -109,7 +109,6 @@ fn line<'a>(topology: Topology<'a>, topic: &'a Topic, start: i32, end: i32) -> T
             eligible_leader_replicas: Some(Vec::new()),
             last_known_elr: Some(Vec::new()),
             offline_replicas: seen.offline,
-            ..Default::default()
         })
     };
     TopicLine {

@@ -17,10 +17,10 @@ pub(super) struct Inbox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum BadLength {
     /// Below zero, or too short for a request header.
-    #[error("a request of {0} bytes cannot hold a header")]
+    #[error("a request of {0} bytes cannot hold a header{hint}", hint = hint(*.0))]
     TooShort(i32),
     /// Above the bound in force.
-    #[error("a request of {len} bytes is larger than the {max} allowed here")]
+    #[error("a request of {len} bytes is larger than the {max} allowed here{}", hint(*.len))]
     TooLong {
         /// What the peer announced.
         len: i32,
@@ -78,6 +78,17 @@ impl Inbox {
     }
 }
 
+/// What a length really is that is the beginning of another protocol.
+fn hint(len: i32) -> &'static str {
+    match &len.to_be_bytes() {
+        b"GET " | b"HEAD" | b"POST" | b"PUT " | b"DELE" | b"OPTI" | b"CONN" | b"PRI " => {
+            ": it speaks HTTP, which is served at http.listen"
+        }
+        [0x16, 3, 0..=4, _] => ": it speaks TLS, which is not served here",
+        _ => "",
+    }
+}
+
 /// Bytes of a frame's length prefix.
 pub(super) const PREFIX: usize = 4;
 /// API key, version, correlation id and an absent client id.
@@ -88,3 +99,24 @@ const READ: usize = 16 * 1024;
 const READ_MIN: usize = 2 * 1024;
 /// An empty buffer larger than this goes back to the allocator.
 const KEEP: usize = 256 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever misdirects a browser or a TLS client reads why in the broker's log.
+    #[test]
+    fn other_protocols_are_called_by_their_names() {
+        for (bytes, name) in [
+            (&b"GET / HTTP/1.1"[..], Some("HTTP")),
+            (&[0x16, 3, 1, 2, 0], Some("TLS")),
+            (&[0x7f, 0xff, 0xff, 0xff], None),
+        ] {
+            let mut inbox = Inbox::default();
+            inbox.room(0).extend_from_slice(bytes);
+            let refused = inbox.announced(1 << 20).expect_err("no request").to_string();
+            let hint = ["HTTP", "TLS"].into_iter().find(|name| refused.contains(name));
+            assert_eq!(hint, name, "{refused}");
+        }
+    }
+}

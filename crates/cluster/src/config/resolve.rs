@@ -4,7 +4,7 @@
 use super::setting::Setting;
 use super::topic::check_together;
 use super::{Overrides, Registry, TopicSettings, topic};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// Where a value came from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,10 +167,6 @@ pub fn check_topic(own: &Overrides, layers: &Layers) -> Result<TopicSettings, St
     check_together(&settings)?;
     Ok(settings)
 }
-
-/// The settings of a topic that nobody configured on a broker that nobody configured.
-pub static DEFAULTS: LazyLock<Arc<TopicSettings>> =
-    LazyLock::new(|| Arc::new(Layers::default().topic_settings(&Overrides::new())));
 
 fn default_of(setting: &'static Setting) -> Option<Synonym> {
     let value = setting.default?.to_owned();
