@@ -4,10 +4,12 @@
 //! transaction) and `openings` (how often the file was opened, the upper half of session ids).
 
 use super::super::{Change, Entry, Key, Op, Outcome, Revision, SessionId, Snapshot, Txn};
+use redb::backends::FileBackend;
 use redb::{
-    Database, ReadableDatabase, ReadableTable, Table as RedbTable, TableDefinition,
+    Database, ReadableDatabase, ReadableTable, StorageBackend, Table as RedbTable, TableDefinition,
     WriteTransaction,
 };
+use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,11 +24,18 @@ pub(super) type Applied = (Outcome, Arc<[Change]>);
 
 impl Table {
     pub(super) fn open(path: &Path) -> Result<Self, redb::Error> {
-        Ok(Self { database: builder().create(path)? })
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        Self::over(FileBackend::new(file)?)
     }
 
     #[cfg(any(test, feature = "conformance"))]
     pub(super) fn open_backend(backend: impl redb::StorageBackend) -> Result<Self, redb::Error> {
+        Self::over(backend)
+    }
+
+    fn over(backend: impl StorageBackend) -> Result<Self, redb::Error> {
+        make_durable(&backend)?;
         Ok(Self { database: builder().create_with_backend(backend)? })
     }
 
@@ -97,6 +106,24 @@ impl Table {
         let ops = keys.into_iter().map(|key| Op::Delete { key }).collect();
         Ok(Txn { expects: Vec::new(), ops })
     }
+}
+
+/// Writes what is there once more, and syncs it. A sync may have failed in a process that then was
+/// killed: what it wrote reads well and counts as clean, but a commit that builds on it would be
+/// the only half that is on the disk.
+fn make_durable(backend: &impl StorageBackend) -> std::io::Result<()> {
+    let (mut at, end) = (0, backend.len()?);
+    let mut page = Vec::new();
+    while at < end {
+        page.resize(PAGE.min((end - at) as usize), 0);
+        backend.read(at, &mut page)?;
+        // A hole would take room, which a full disk does not have.
+        if page.iter().any(|byte| *byte != 0) {
+            backend.write(at, &page)?;
+        }
+        at += page.len() as u64;
+    }
+    backend.sync_data()
 }
 
 fn apply_one(write: &WriteTransaction, txn: &Txn) -> Result<Applied, redb::Error> {
@@ -180,6 +207,7 @@ fn builder() -> redb::Builder {
     builder
 }
 
+const PAGE: usize = 4096;
 const ENTRIES: TableDefinition<'static, &'static str, (u64, u64, &'static [u8])> =
     TableDefinition::new("entries");
 const COUNTERS: TableDefinition<'static, &'static str, u64> = TableDefinition::new("counters");

@@ -49,6 +49,27 @@ fn power_loss_may_tear_and_reorder_what_was_not_synced() {
     }
 }
 
+/// A sync fails, the process is killed, and only then power is lost: what the next process was told
+/// is committed must not lean on what never reached the disk.
+#[test]
+fn a_kill_after_a_failed_sync_leaves_nothing_that_is_only_in_memory() {
+    for (failing, cut) in
+        (0..24).flat_map(|failing| (0..60).step_by(3).map(move |cut| (failing, cut)))
+    {
+        let disk = Disk::default();
+        drop(Embedded::open_backend(disk.clone()).unwrap());
+        disk.cut_after(failing);
+        block_on(write_pairs(disk.clone()));
+        disk.fail_sync();
+        disk.make_room();
+        disk.cut_after(cut);
+        let acked = block_on(write_pairs(disk.clone()));
+        disk.lose_power(Loss::Everything);
+        let found = block_on(read_pairs(disk));
+        assert!(found.len() >= acked, "{failing}, {cut}: {acked} acknowledged, {found:?} found");
+    }
+}
+
 /// Whether the run was cut at all.
 fn lose_power_at(cut: usize, loss: Loss) -> bool {
     let disk = Disk::default();
@@ -280,6 +301,11 @@ impl Disk {
 
     fn make_room(&self) {
         self.0.lock().unwrap().left = None;
+    }
+
+    /// What is not synced reads as written, and will never be.
+    fn fail_sync(&self) {
+        self.0.lock().unwrap().unsynced.clear();
     }
 
     fn has_died(&self) -> bool {
