@@ -31,6 +31,8 @@ type Args struct {
 	InstanceID     string
 	Assignor       string
 	SessionTimeout time.Duration
+	Protocol       string
+	Pattern        string
 }
 
 // Commands are one client's implementations.
@@ -143,6 +145,8 @@ func parse() Args {
 	flags.StringVar(&args.Group, "group", "", "")
 	flags.StringVar(&args.InstanceID, "instance-id", "", "")
 	flags.StringVar(&args.Assignor, "assignor", "", "")
+	flags.StringVar(&args.Protocol, "protocol", "", "")
+	flags.StringVar(&args.Pattern, "pattern", "", "")
 	timeout := flags.Int("session-timeout-ms", 6000, "")
 	args.Command = os.Args[1]
 	_ = flags.Parse(os.Args[2:])

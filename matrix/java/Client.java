@@ -10,6 +10,7 @@ import java.util.concurrent.Future;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
@@ -86,8 +87,13 @@ public final class Client {
     private void consume() {
         Properties config = config();
         config.put("group.id", flags.get("--group"));
-        config.put("session.timeout.ms", flags.get("--session-timeout-ms"));
-        config.put("heartbeat.interval.ms", "500");
+        if (flags.containsKey("--protocol")) {
+            // The broker sets the times of this protocol.
+            config.put("group.protocol", flags.get("--protocol"));
+        } else {
+            config.put("session.timeout.ms", flags.get("--session-timeout-ms"));
+            config.put("heartbeat.interval.ms", "500");
+        }
         config.put("enable.auto.commit", "false");
         config.put("auto.offset.reset", "earliest");
         if (flags.containsKey("--instance-id")) {
@@ -100,12 +106,28 @@ public final class Client {
         StringDeserializer text = new StringDeserializer();
         try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(config, text, text)) {
             Progress progress = new Progress(consumer);
-            consumer.subscribe(Collections.singleton(flags.get("--topic")), progress);
+            subscribe(consumer, progress);
             while (!stopping) {
                 progress.take(consumer.poll(Duration.ofMillis(100)));
             }
         }
         print("closed");
+    }
+
+    private void subscribe(KafkaConsumer<String, String> consumer, Progress progress) {
+        String pattern = flags.get("--pattern");
+        if (pattern == null) {
+            consumer.subscribe(Collections.singleton(flags.get("--topic")), progress);
+            return;
+        }
+        try {
+            // By reflection, since this file compiles against clients without the class as well.
+            Class<?> type = Class.forName("org.apache.kafka.clients.consumer.SubscriptionPattern");
+            KafkaConsumer.class.getMethod("subscribe", type, ConsumerRebalanceListener.class)
+                .invoke(consumer, type.getConstructor(String.class).newInstance(pattern), progress);
+        } catch (ReflectiveOperationException error) {
+            throw new IllegalArgumentException(error);
+        }
     }
 
     private static String assignor(String name) {
@@ -178,7 +200,8 @@ public final class Client {
             }
             try {
                 consumer.commitSync(uncommitted);
-            } catch (RebalanceInProgressException later) {
+            } catch (RebalanceInProgressException | CommitFailedException later) {
+                // The second where the group went on without us: what we had is lost.
                 print("error commit: " + later.getMessage());
                 return;
             }

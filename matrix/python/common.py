@@ -21,6 +21,8 @@ def arguments():
     parser.add_argument("--instance-id")
     parser.add_argument("--assignor")
     parser.add_argument("--session-timeout-ms", type=int)
+    parser.add_argument("--protocol")
+    parser.add_argument("--pattern")
     return parser.parse_args()
 
 

@@ -55,11 +55,14 @@ def consume(args):
     config = {
         "bootstrap.servers": args.bootstrap,
         "group.id": args.group,
-        "session.timeout.ms": args.session_timeout_ms,
-        "heartbeat.interval.ms": 500,
         "enable.auto.commit": False,
         "auto.offset.reset": "earliest",
     }
+    if args.protocol:
+        # The broker sets the times of this protocol.
+        config["group.protocol"] = args.protocol
+    else:
+        config |= {"session.timeout.ms": args.session_timeout_ms, "heartbeat.interval.ms": 500}
     if args.instance_id:
         config["group.instance.id"] = args.instance_id
     if args.assignor:
@@ -67,7 +70,7 @@ def consume(args):
     consumer = Consumer(config)
     progress = Progress(consumer, args.topic)
     consumer.subscribe(
-        [args.topic],
+        [args.pattern or args.topic],
         on_assign=lambda _, partitions: emit(f"assigned {partition_list(partitions)}"),
         on_revoke=lambda _, partitions: progress.revoke(partitions),
         on_lost=lambda _, partitions: progress.lose(partitions),

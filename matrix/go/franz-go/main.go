@@ -84,7 +84,6 @@ func consume(ctx context.Context, args matrix.Args) error {
 	options := []kgo.Opt{
 		kgo.SeedBrokers(args.Bootstrap),
 		kgo.ConsumerGroup(args.Group),
-		kgo.ConsumeTopics(args.Topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.SessionTimeout(args.SessionTimeout),
 		kgo.RebalanceTimeout(args.SessionTimeout),
@@ -94,6 +93,16 @@ func consume(ctx context.Context, args matrix.Args) error {
 		kgo.OnPartitionsAssigned(emitter("assigned", args.Topic)),
 		kgo.OnPartitionsRevoked(emitter("revoked", args.Topic)),
 		kgo.OnPartitionsLost(emitter("revoked", args.Topic)),
+	}
+	if args.Pattern != "" {
+		// It joins once it knows a topic that matches, and by itself looks every five minutes.
+		options = append(options, kgo.ConsumeTopics(args.Pattern), kgo.ConsumeRegex(),
+			kgo.MetadataMaxAge(6*time.Second))
+	} else {
+		options = append(options, kgo.ConsumeTopics(args.Topic))
+	}
+	if args.Protocol == "consumer" {
+		options = append(options, kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer()))
 	}
 	if args.InstanceID != "" {
 		options = append(options, kgo.InstanceID(args.InstanceID))

@@ -41,6 +41,8 @@ pub struct Broker {
     /// How long it took from its process's start to its first answer.
     pub start_time: Duration,
     process: Background,
+    kind: Kind,
+    settings: Vec<String>,
 }
 
 impl Broker {
@@ -55,10 +57,25 @@ impl Broker {
         let data = folder.join("data");
         let (process, bootstrap) = match kind {
             Kind::Kafka => node::start(folder, settings)?,
-            Kind::Ottla => start_ottla(folder, &data, settings)?,
+            Kind::Ottla => start_ottla(folder, "127.0.0.1:0", settings)?,
         };
         let start_time = process.age();
-        Ok(Self { bootstrap, data, start_time, process })
+        let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        Ok(Self { bootstrap, data, start_time, process, kind, settings })
+    }
+
+    /// Stops it in good order and starts it again on its data, at the same address.
+    pub fn restart(self) -> Result<Self, String> {
+        let Self { bootstrap, data, process, kind, settings, .. } = self;
+        process.terminate(STOP_TIMEOUT)?;
+        let folder = data.parent().ok_or("data without a folder")?;
+        let lines: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let process = match kind {
+            Kind::Kafka => node::start_again(folder, &bootstrap)?,
+            Kind::Ottla => start_ottla(folder, &bootstrap, &lines)?.0,
+        };
+        let start_time = process.age();
+        Ok(Self { bootstrap, data, start_time, process, kind, settings })
     }
 
     /// Its process's id.
@@ -80,12 +97,12 @@ impl Broker {
 
 fn start_ottla(
     folder: &Path,
-    data: &Path,
+    listen: &str,
     settings: &[&str],
 ) -> Result<(Background, String), String> {
     let mut command = Command::new(ottla_binary()?);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data"]);
-    command.arg(data);
+    command.args(["serve", "--listen", listen, "--http", "127.0.0.1:0", "--data"]);
+    command.arg(folder.join("data"));
     for setting in settings {
         command.args(["--set", setting]);
     }

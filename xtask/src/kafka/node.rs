@@ -21,12 +21,18 @@ pub fn start(folder: &Path, settings: &[&str]) -> Result<(Background, String), S
     let written = create(&properties)?.write_all(text.as_bytes());
     written.map_err(|error| format!("{}: {error}", properties.display()))?;
     format_storage(&properties)?;
+    Ok((start_again(folder, &bootstrap)?, bootstrap))
+}
+
+/// Starts the node in a folder that was formatted for it.
+pub fn start_again(folder: &Path, bootstrap: &str) -> Result<Background, String> {
     let mut command = Command::new("java");
     command.args(["-Xmx512m", "-XX:+UseSerialGC", "-cp"]);
-    command.arg(format!("{}/*", jars()?.display())).arg("kafka.Kafka").arg(&properties);
+    command.arg(format!("{}/*", jars()?.display())).arg("kafka.Kafka");
+    command.arg(folder.join("server.properties"));
     let mut node = Background::start("Apache Kafka", command, &folder.join("kafka.log"))?;
-    node.wait_for(START_TIMEOUT, |_| answers(&bootstrap).then_some(()))?;
-    Ok((node, bootstrap))
+    node.wait_for(START_TIMEOUT, |_| answers(bootstrap).then_some(()))?;
+    Ok(node)
 }
 
 /// Whether a broker at this address answers a first question, as every client's first.

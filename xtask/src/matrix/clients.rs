@@ -3,7 +3,7 @@
 use super::java::{classes, compile};
 use super::report::Report;
 use super::scenario::{self, Setting};
-use super::{connect, streams};
+use super::{connect, consumer, streams};
 use crate::kafka::install::{Missing, Need, apt_get, ensure, in_ci, installed, quiet, text_of};
 use crate::kafka::{self, NEEDS as JAVA, java};
 use crate::shell::root;
@@ -85,6 +85,16 @@ pub const CLIENTS: &[Client] = &[
         is_static: Err("sends LeaveGroup when it closes, whatever its instance id"),
         exact_handover: Err("keeps reading while it rebalances"),
         ..Client::full("platformatic", Runtime::Node("platformatic.mjs"))
+    },
+    Client { scenario: consumer::run, ..Client::full("java-4.4-848", Runtime::Java44) },
+    Client {
+        scenario: consumer::run,
+        ..Client::full("librdkafka-848", Runtime::Wheel("confluent.py"))
+    },
+    Client {
+        scenario: consumer::run,
+        is_static: Err("goes for now (epoch -2) without its instance id, so it is refused"),
+        ..Client::full("franz-go-848", Runtime::Go("franz-go"))
     },
     Client { scenario: connect::run, ..Client::full("connect", Runtime::Java44) },
     Client { scenario: streams::run, ..Client::full("streams", Runtime::Java44) },

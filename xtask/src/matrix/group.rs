@@ -3,7 +3,7 @@
 use super::clients::Client;
 use super::event::Event;
 use super::ledger::Ledger;
-use crate::kafka::process::{create, tail};
+use crate::kafka::process::{create, signal, tail};
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -27,6 +27,8 @@ pub struct Place {
     pub group: String,
     /// Members' error output goes into files here.
     pub logs: PathBuf,
+    /// What every member is started with besides.
+    pub arguments: Vec<String>,
 }
 
 /// A group whose members are processes of one client.
@@ -85,7 +87,8 @@ impl<'a> Group<'a> {
         let mut command = self.client.command();
         command.args(["consume", "--bootstrap", &place.bootstrap, "--topic", &place.topic]);
         command.args(["--group", &place.group, "--session-timeout-ms", SESSION_TIMEOUT_MS]);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(create(&log)?);
+        command.args(&place.arguments).args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(create(&log)?);
         let mut child = command.spawn().map_err(|error| format!("cannot start: {error}"))?;
         let output = child.stdout.take().ok_or("a member without output")?;
         let view = Arc::clone(&self.view);
@@ -102,6 +105,12 @@ impl<'a> Group<'a> {
         let member = &mut self.members[index];
         member.child.kill().map_err(|error| error.to_string())?;
         self.finish(index).map(drop)
+    }
+
+    /// Stops a member without its knowing (SIGSTOP), or lets it go on (SIGCONT).
+    pub fn signal(&mut self, index: usize, name: &str) -> Result<(), String> {
+        self.view().members[index].dismissed = name == "STOP";
+        signal(&self.members[index].child, name)
     }
 
     /// Has a member leave the group and end.
@@ -191,10 +200,15 @@ impl View {
 
     /// Whether the members still there share all partitions evenly, each partition once.
     pub fn is_shared_evenly(&self) -> bool {
+        self.share(PARTITIONS as usize)
+    }
+
+    /// The same of a topic of so many partitions.
+    pub fn share(&self, partitions: usize) -> bool {
         let live: Vec<_> = self.members.iter().filter(|member| !member.dismissed).collect();
         let owned: BTreeSet<_> = live.iter().flat_map(|member| &member.owned).collect();
-        let share = PARTITIONS as usize / live.len().max(1);
-        owned.len() == PARTITIONS as usize && live.iter().all(|member| member.owned.len() == share)
+        let share = partitions / live.len().max(1);
+        owned.len() == partitions && live.iter().all(|member| member.owned.len() == share)
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod clients;
 mod connect;
+mod consumer;
 mod event;
 mod group;
 pub mod java;
@@ -40,6 +41,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     println!("{:?} at {}, log {}", options.kind, broker.bootstrap, broker.log().display());
     let setting = Setting {
         bootstrap: broker.bootstrap.clone(),
+        kind: options.kind,
         records: options.records,
         logs: folder.join("logs"),
     };

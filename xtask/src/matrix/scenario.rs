@@ -4,6 +4,7 @@ use super::clients::{CODECS, Client};
 use super::group::{Group, PARTITIONS, Place, View};
 use super::ledger::{KEYS, Promise};
 use super::report::{Report, Step};
+use crate::kafka::broker::Kind;
 use crate::kafka::process::Call;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// What the runs of all clients share.
 pub struct Setting {
     pub bootstrap: String,
+    pub kind: Kind,
     /// Records produced with each codec.
     pub records: u64,
     pub logs: PathBuf,
@@ -22,14 +24,7 @@ pub struct Setting {
 
 /// Runs every step with one client; later steps are not run when an earlier one leaves no ground.
 pub fn run(client: &Client, setting: &Setting, report: &mut Report) {
-    let mut run = Run {
-        client,
-        setting,
-        topic: format!("matrix-{}", client.name),
-        produced: Vec::new(),
-        next: 0,
-        calls: 0,
-    };
+    let mut run = Run::new(client, setting);
     let mut group = run.group("main");
     let mut ground = report.step(Step::Create, || run.create_topic());
     ground = ground && report.step(Step::Join, || run.two_join(&mut group));
@@ -49,24 +44,40 @@ pub fn run(client: &Client, setting: &Setting, report: &mut Report) {
     report.note(Step::ExactHandover, client.exact_handover);
 }
 
-struct Run<'a> {
+/// One client on its way through the steps of a scenario.
+pub(super) struct Run<'a> {
     client: &'a Client,
     setting: &'a Setting,
-    topic: String,
+    pub(super) topic: String,
     /// Numbers of the records that were produced whole.
-    produced: Vec<Range<u64>>,
+    pub(super) produced: Vec<Range<u64>>,
     next: u64,
     calls: usize,
+    /// What every member is started with besides.
+    pub(super) arguments: Vec<String>,
 }
 
 impl<'a> Run<'a> {
-    fn create_topic(&mut self) -> Result<(), String> {
+    /// At its beginning.
+    pub(super) fn new(client: &'a Client, setting: &'a Setting) -> Self {
+        Self {
+            client,
+            setting,
+            topic: format!("matrix-{}", client.name),
+            produced: Vec::new(),
+            next: 0,
+            calls: 0,
+            arguments: Vec::new(),
+        }
+    }
+
+    pub(super) fn create_topic(&mut self) -> Result<(), String> {
         let partitions = PARTITIONS.to_string();
         self.call(&["create-topic", "--partitions", &partitions])?.wait(TIMEOUT).map(drop)
     }
 
     /// Two members share an empty topic, so that both will read what comes.
-    fn two_join(&mut self, group: &mut Group) -> Result<(), String> {
+    pub(super) fn two_join(&mut self, group: &mut Group) -> Result<(), String> {
         group.start(&[])?;
         group.start(&[])?;
         group.wait("two members share the partitions", View::is_shared_evenly)
@@ -89,12 +100,12 @@ impl<'a> Run<'a> {
         sound
     }
 
-    fn third_joins(&mut self, group: &mut Group) -> Result<(), String> {
+    pub(super) fn third_joins(&mut self, group: &mut Group) -> Result<(), String> {
         self.rebalance_under_load(group, self.handover(), |group| group.start(&[]).map(drop))
     }
 
     /// The first member dies in the middle of what it reads.
-    fn one_is_killed(&mut self, group: &mut Group) -> Result<(), String> {
+    pub(super) fn one_is_killed(&mut self, group: &mut Group) -> Result<(), String> {
         self.rebalance_under_load(group, Promise::AtLeastOnce, |group| {
             group.kill(0)?;
             group.view().ledger.raise_floors();
@@ -102,12 +113,12 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn one_leaves(&mut self, group: &mut Group) -> Result<(), String> {
+    pub(super) fn one_leaves(&mut self, group: &mut Group) -> Result<(), String> {
         self.rebalance_under_load(group, self.handover(), |group| group.leave(1))
     }
 
     /// With nobody in the group, records are produced; a new member reads those and no other.
-    fn new_one_resumes(&mut self, group: &mut Group) -> Result<(), String> {
+    pub(super) fn new_one_resumes(&mut self, group: &mut Group) -> Result<(), String> {
         group.leave(2)?;
         group.view().ledger.raise_floors();
         let duplicates = group.view().ledger.duplicates();
@@ -119,7 +130,7 @@ impl<'a> Run<'a> {
 
     /// Two static members read everything from the start; one restarts within its session, gets
     /// its partitions back, and the other notices nothing.
-    fn static_member_returns(&mut self) -> Result<(), String> {
+    pub(super) fn static_member_returns(&mut self) -> Result<(), String> {
         let mut group = self.group("static");
         group.start(&["--instance-id", "one"])?;
         group.start(&["--instance-id", "two"])?;
@@ -162,7 +173,7 @@ impl<'a> Run<'a> {
     }
 
     /// Produces while `change` happens to the group and until it has settled again.
-    fn rebalance_under_load(
+    pub(super) fn rebalance_under_load(
         &mut self,
         group: &mut Group,
         promise: Promise,
@@ -185,12 +196,17 @@ impl<'a> Run<'a> {
         self.read_since(group, promise, duplicates)
     }
 
-    fn all_is_read(&self, group: &Group, promise: Promise) -> Result<(), String> {
+    pub(super) fn all_is_read(&self, group: &Group, promise: Promise) -> Result<(), String> {
         self.read_since(group, promise, 0)
     }
 
     /// Waits until all that was produced is read and committed, then judges how.
-    fn read_since(&self, group: &Group, promise: Promise, before: usize) -> Result<(), String> {
+    pub(super) fn read_since(
+        &self,
+        group: &Group,
+        promise: Promise,
+        before: usize,
+    ) -> Result<(), String> {
         let produced = &self.produced;
         let unread = |view: &View| produced.iter().map(|n| view.ledger.missing(n)).sum::<usize>();
         let read = group.wait("everything is read", |view| unread(view) == 0);
@@ -209,11 +225,11 @@ impl<'a> Run<'a> {
         if is_exact { Promise::ExactlyOnce } else { Promise::AtLeastOnce }
     }
 
-    fn burst(&self) -> u64 {
+    pub(super) fn burst(&self) -> u64 {
         (self.setting.records / 40).max(KEYS)
     }
 
-    fn produce(&mut self, codec: &str, records: u64) -> Result<(), String> {
+    pub(super) fn produce(&mut self, codec: &str, records: u64) -> Result<(), String> {
         let (call, numbers) = self.produce_call(codec, records)?;
         call.wait(TIMEOUT)?;
         self.produced.push(numbers);
@@ -252,12 +268,13 @@ impl<'a> Run<'a> {
         Call::start(command, &self.setting.logs.join(name), "")
     }
 
-    fn group(&self, name: &str) -> Group<'a> {
+    pub(super) fn group(&self, name: &str) -> Group<'a> {
         let place = Place {
             bootstrap: self.setting.bootstrap.clone(),
             topic: self.topic.clone(),
             group: format!("matrix-{}-{name}", self.client.name),
             logs: self.setting.logs.clone(),
+            arguments: self.arguments.clone(),
         };
         Group::new(self.client, place)
     }
