@@ -20,6 +20,32 @@ pub fn run(tools: &mut Tools) {
     tools.await_text(GROUPS, "--describe --group console --state", &["Empty"]);
     reset(tools);
     delete(tools);
+    match consumer_protocol(tools) {
+        Ok(member) => {
+            let ended = member.terminate(TIMEOUT);
+            tools.note("consumer.ConsoleConsumer", "(SIGTERM)", ended);
+        }
+        Err(problem) => tools.note("consumer.ConsoleConsumer", "(start)", Err(problem)),
+    }
+    tools.await_text(GROUPS, "--describe --group modern --state", &["Empty"]);
+    tools.expect(GROUPS, "--delete --group modern", &["('modern') was successful."]);
+}
+
+/// A group of the consumer protocol (KIP-848), with its epochs and targets.
+fn consumer_protocol(tools: &mut Tools) -> Result<Background, String> {
+    let mut command = java_class("org.apache.kafka.tools.consumer.ConsoleConsumer")?;
+    command.args(["--bootstrap-server", &tools.bootstrap, "--topic", "tools", "--group", "modern"]);
+    for property in ["client.id=watched", "group.protocol=consumer"] {
+        command.args(["--command-property", property]);
+    }
+    let member = Background::start("a member", command, &tools.logs.join("modern.log"))?;
+    tools.await_text(GROUPS, "--describe --group modern --state", &["Stable", "uniform"]);
+    let members = "--describe --group modern --members --verbose";
+    let told = ["watched", "CURRENT-EPOCH", "TARGET-ASSIGNMENT", "tools:0,1,2,3,4,5"];
+    tools.expect(GROUPS, members, &told);
+    tools.expect(GROUPS, "--list --type consumer", &["modern", "Consumer"]);
+    tools.expect_refusal(GROUPS, "--delete --group modern", "GroupNotEmptyException");
+    Ok(member)
 }
 
 fn without_members(tools: &mut Tools) {
