@@ -14,6 +14,8 @@
 //! ```
 
 #[cfg(test)]
+mod space;
+#[cfg(test)]
 mod tests;
 
 use alloc::collections::{BTreeMap, BTreeSet};
