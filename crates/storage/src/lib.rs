@@ -40,6 +40,7 @@ mod closed_file;
 mod config;
 mod epochs;
 mod error;
+mod frames;
 pub mod fs;
 mod log;
 mod metadata;
@@ -54,6 +55,7 @@ mod tests;
 pub use clean::CleanError;
 pub use config::{CleanupPolicy, Durability, LogConfig};
 pub use error::{AppendError, ChangeError, Malformed, OpenError, Poison, ReadError};
+pub use frames::Frames;
 pub use log::{
     AppendContext, Appended, CleanJob, CleanReport, Cleaned, Cut, CutReason, Log, Origin, Read,
     Reader, Recovery, Removal, Retained, State, SyncJob, Synced, TimedOffset,

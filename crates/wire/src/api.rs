@@ -26,7 +26,7 @@ const SERVED: bool = true;
 const LATER: bool = false;
 
 /// Every API of Kafka 4.4's brokers, and the register protocol's three, by key.
-pub const APIS: [Api; 82] = [
+pub const APIS: [Api; 83] = [
     Api::of::<ProduceRequest>(SERVED).advertised_from(0),
     Api::of::<FetchRequest>(SERVED),
     Api::of::<ListOffsetsRequest>(SERVED),
@@ -109,6 +109,7 @@ pub const APIS: [Api; 82] = [
     Api::of::<ConsumerMetadataRequest>(SERVED),
     Api::of::<RegisterConsumerRequest>(SERVED),
     Api::of::<RegisterHeartbeatRequest>(SERVED),
+    Api::of::<GroupJournalRequest>(SERVED),
 ];
 
 impl Api {

@@ -151,6 +151,7 @@ fn handle(cx: &mut Context<'_>, reader: &mut Reader<'_>) -> Result<Answer, Cut> 
         ConsumerMetadata => k32010_consumer_metadata::handle,
         RegisterConsumer => k32011_register_consumer::handle,
         RegisterHeartbeat => k32012_register_heartbeat::handle,
+        GroupJournal => k32020_group_journal::handle,
     }
 }
 

@@ -37,6 +37,7 @@ mod k23_offset_for_leader_epoch;
 mod k32010_consumer_metadata;
 mod k32011_register_consumer;
 mod k32012_register_heartbeat;
+mod k32020_group_journal;
 mod k32_describe_configs;
 mod k33_alter_configs;
 mod k35_describe_log_dirs;

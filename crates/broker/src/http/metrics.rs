@@ -98,6 +98,12 @@ impl Snapshot {
             let cause = format!("{cause:?}");
             counter(&mut family.encode_family(&[("cause", cause.as_str())])?, *count)?;
         }
+        let help = "From what began a rebalance until it was over";
+        let name = "rebalance_duration_seconds";
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        let (buckets, sum) = &self.rebalance_durations;
+        let count = buckets.iter().map(|(_, count)| count).sum();
+        metric.encode_histogram::<NoLabelSet>(*sum, count, buckets, None)?;
         let help = "How long the last load of a coordinator shard took";
         let name = "shard_load_seconds";
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;

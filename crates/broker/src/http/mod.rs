@@ -1,13 +1,15 @@
-//! What people and monitoring see: `/metrics`, `/healthz`, `/readyz`.
+//! What people and monitoring see: `/metrics`, `/healthz`, `/readyz`, `/groups`.
 //!
 //! Read only, and apart from the clients' listeners. It decides nothing; what it shows of groups
 //! obeys the same rule as every reply: nothing that could still be lost.
 
+pub(crate) mod groups;
 mod metrics;
 mod snapshot;
 
 use crate::broker::Broker;
 use crate::net::Lifeline;
+use groups::Absent;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -84,7 +86,36 @@ async fn answer(broker: &Broker, request: &Request<Incoming>) -> Response<Full<B
             None => text(StatusCode::OK, "ready\n".into()),
             Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
         },
-        _ => text(StatusCode::NOT_FOUND, "there are /metrics, /healthz and /readyz\n".into()),
+        "/groups" => json(groups::list(broker).await),
+        path => match path.strip_prefix("/groups/").map(group_of) {
+            Some(Some((group, false))) => json(groups::one(broker, &group).await),
+            Some(Some((group, true))) => json(groups::journal(broker, &group).await),
+            _ => text(StatusCode::NOT_FOUND, PATHS.into()),
+        },
+    }
+}
+
+/// The group that the rest of a path names, and whether its journal is meant.
+fn group_of(rest: &str) -> Option<(String, bool)> {
+    match rest.split_once('/') {
+        None => Some((groups::unescaped(rest)?, false)),
+        Some((group, "journal")) => Some((groups::unescaped(group)?, true)),
+        Some(_) => None,
+    }
+}
+
+fn json(answer: Result<serde_json::Value, Absent>) -> Response<Full<Bytes>> {
+    match answer {
+        Ok(value) => {
+            let mut response = text(StatusCode::OK, format!("{value:#}\n"));
+            let kind = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(CONTENT_TYPE, kind);
+            response
+        }
+        Err(Absent::Unknown) => text(StatusCode::NOT_FOUND, "no such group\n".into()),
+        Err(Absent::NotYet) => {
+            text(StatusCode::SERVICE_UNAVAILABLE, "not safe to tell yet: ask again\n".into())
+        }
     }
 }
 
@@ -129,6 +160,8 @@ fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
 }
 
 const DETACHED: &str = "the metadata store is lost: restart";
+const PATHS: &str = "there are /metrics, /healthz, /readyz, /groups, /groups/ID and \
+     /groups/ID/journal\n";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const CONNECTIONS_MAX: usize = 64;
 const REQUEST_BYTES_MAX: usize = 16 * 1024;

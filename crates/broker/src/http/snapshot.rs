@@ -27,6 +27,9 @@ pub(super) struct Snapshot {
     pub(super) states: StateCounts,
     /// Rebalances by cause.
     pub(super) rebalances: BTreeMap<Cause, u64>,
+    /// How long rebalances took: bounds of buckets in seconds and counts, not cumulated, and the
+    /// sum.
+    pub(super) rebalance_durations: (Vec<(f64, u64)>, f64),
     /// How long each shard took to load.
     pub(super) loads: Vec<(PartitionId, Duration)>,
     /// Lag by group and partition.
@@ -72,6 +75,8 @@ impl Snapshot {
         snapshot.requests(broker);
         snapshot.counters(broker);
         snapshot.logs(broker);
+        let durations = broker.shards.rebalances();
+        snapshot.rebalance_durations = (durations.buckets().collect(), durations.sum());
         let mut room = LAGS_MAX;
         let shards = broker.shards.all();
         let seen: Vec<_> = shards.iter().map(|shard| Observed::of(shard, &mut room)).collect();

@@ -6,10 +6,12 @@ use crate::clock;
 use bytes::Bytes;
 use ottla_model::{LeaderEpoch, Now, Offset, TopicId, TopicPartition};
 use ottla_records::BatchMut;
+use ottla_storage::fs::Fs;
 use ottla_storage::{
     AppendContext, AppendError, Appended, Durability, Log, LogConfig, Origin, ReadError, Reader,
 };
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -109,6 +111,12 @@ impl Partition {
     ) -> Result<Bytes, ReadError> {
         let read = self.reader.read(from, bytes_max, self.watermark.offset(), min_one)?;
         Ok(read.bytes)
+    }
+
+    /// What the log's folder lies on, and where.
+    pub(crate) fn place(&self) -> (Arc<dyn Fs>, PathBuf) {
+        let locked = self.lock();
+        (Arc::clone(locked.log.fs()), locked.log.dir().to_owned())
     }
 
     /// The high watermark: everything below may be seen.

@@ -2,9 +2,11 @@
 
 use super::closings::{Closing, Closings};
 use super::delivery::{Asked, Delivery, Reign, Settled};
+use super::journal::{self, Journal};
 use super::load;
 use super::timers::Timers;
 use crate::clock;
+use crate::metrics::Latency;
 use crate::partitions::{Partition, Passes};
 use ottla_cluster::lease::Grant;
 use ottla_group::coordinator::{Append, Config, Index, Lifecycle, SettingsView, Shard};
@@ -36,11 +38,16 @@ pub(super) struct Outlets {
     pub(super) timers: Arc<Timers>,
     pub(super) installed: Arc<Notify>,
     pub(super) closings: Closings,
+    pub(super) rebalances: Arc<Latency>,
 }
 
 /// What the lock protects.
 struct Core {
     shard: Shard,
+    /// Where its journal is kept; none before it is loaded, or where it cannot be.
+    journal: Option<Journal>,
+    /// How long rebalances took.
+    rebalances: Arc<Latency>,
     owned: Option<Owned>,
     /// Decisions that were appended, each with the offset of its last record, until they are safe.
     appended: VecDeque<(Index, Offset)>,
@@ -79,10 +86,12 @@ impl Cell {
         outlets: Outlets,
         settings: Arc<SettingsView>,
     ) -> Self {
-        let Outlets { timers, installed, closings } = outlets;
+        let Outlets { timers, installed, closings, rebalances } = outlets;
         let reign = Arc::default();
         let core = Core {
             shard: Shard::new(config.clone(), id),
+            journal: None,
+            rebalances,
             owned: None,
             appended: VecDeque::new(),
             parked: HashMap::new(),
@@ -268,6 +277,7 @@ impl Cell {
         // Whoever is still parked here learns it by the sender's end.
         core.parked.clear();
         core.shard = Shard::new(self.config.clone(), self.id);
+        core.journal = None;
         let now = clock::now();
         let Some(owned) = &mut core.owned else { return };
         owned.setbacks = owned.partition.setbacks();
@@ -291,7 +301,11 @@ impl Cell {
                 Ok(loaded) => {
                     let took = clock::mono().since(began);
                     tracing::debug!(shard = %self.id, ?loaded, ?took, "loaded");
-                    return self.install(shard, number, took);
+                    let journal = Journal::load(&mut shard, &owned.partition);
+                    let journal = journal.inspect_err(|error| {
+                        tracing::error!(shard = %self.id, %error, "the journal cannot be kept");
+                    });
+                    return self.install(shard, journal.ok(), number, took);
                 }
                 Err(load::LoadError::Overtaken) => return,
                 Err(error) => {
@@ -302,7 +316,13 @@ impl Cell {
         }
     }
 
-    fn install(self: &Arc<Self>, shard: Shard, number: u64, took: Duration) {
+    fn install(
+        self: &Arc<Self>,
+        shard: Shard,
+        journal: Option<Journal>,
+        number: u64,
+        took: Duration,
+    ) {
         let mut core = self.lock();
         let Some(until) = core.owned.as_ref().map(|owned| (owned.epoch, owned.until)) else {
             return;
@@ -311,6 +331,7 @@ impl Cell {
             return;
         }
         core.shard = shard;
+        core.journal = journal;
         core.load_took = took;
         let (view, settings) = (Arc::clone(&core.view), Arc::clone(&core.settings));
         self.tell(core, |shard, now| {
@@ -358,10 +379,16 @@ impl Core {
     /// Carries out what the shard has decided; returns the reply to `mine`, if it is among them.
     fn drain(&mut self, now: Now, mine: Option<Token>) -> Option<Settled> {
         while let Some(append) = self.shard.poll_append() {
-            if let Err(error) = self.append(&append, now) {
-                tracing::error!(shard = %self.shard.partition(), %error, "cannot append");
-                self.fail();
+            match self.append(&append, now) {
+                Ok(base) => self.shard.handle_appended(append.index, base),
+                Err(error) => {
+                    tracing::error!(shard = %self.shard.partition(), %error, "cannot append");
+                    self.fail();
+                }
             }
+        }
+        while let Some(note) = self.shard.poll_note() {
+            journal::keep(&mut self.journal, &note, &self.shard, &self.rebalances);
         }
         let mut own = None;
         while let Some(outgoing) = self.shard.poll_reply() {
@@ -384,7 +411,8 @@ impl Core {
         own
     }
 
-    fn append(&mut self, append: &Append, now: Now) -> Result<(), Failure> {
+    /// Appends one decision; says where its first record lies.
+    fn append(&mut self, append: &Append, now: Now) -> Result<Offset, Failure> {
         let owned = self.owned.as_mut().ok_or(Failure::Disowned)?;
         let mut batch = Builder::new(Compression::None);
         for each in &append.records {
@@ -395,7 +423,7 @@ impl Core {
         match owned.partition.append(&batch, now, Origin::Coordinator, |_| {}) {
             Ok((appended, _)) => {
                 self.appended.push_back((append.index, appended.last));
-                Ok(())
+                Ok(appended.first)
             }
             Err(error) => {
                 if let AppendError::DiskFull(_) = error {

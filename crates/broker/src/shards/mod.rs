@@ -7,6 +7,7 @@
 mod cell;
 mod closings;
 mod delivery;
+mod journal;
 mod load;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ pub(crate) use delivery::Asked;
 
 use crate::clock;
 use crate::config::Config;
+use crate::metrics::Latency;
 use crate::partitions::{Partition, Partitions};
 use arc_swap::ArcSwap;
 use cell::Outlets;
@@ -38,6 +40,8 @@ pub(crate) struct Shards {
     cells: ArcSwap<Vec<Arc<Cell>>>,
     timers: Arc<Timers>,
     installed: Arc<Notify>,
+    /// How long rebalances took.
+    rebalances: Arc<Latency>,
     /// Settings of single groups.
     group_settings: ArcSwap<group::SettingsView>,
     /// The newest image whose topics and settings every shard has.
@@ -55,6 +59,7 @@ impl Shards {
             cells: ArcSwap::default(),
             timers: Arc::default(),
             installed: Arc::default(),
+            rebalances: Arc::default(),
             group_settings: ArcSwap::default(),
             told: watch::Sender::new(Revision::NONE),
             closings,
@@ -67,7 +72,8 @@ impl Shards {
         if self.cells.load().is_empty() {
             let cell = |index| {
                 let (timers, installed) = (Arc::clone(&self.timers), Arc::clone(&self.installed));
-                let outlets = Outlets { timers, installed, closings: self.closings.clone() };
+                let (closings, rebalances) = (self.closings.clone(), Arc::clone(&self.rebalances));
+                let outlets = Outlets { timers, installed, closings, rebalances };
                 Cell::new(
                     PartitionId(index),
                     &self.config,
@@ -154,6 +160,11 @@ impl Shards {
         let cells = self.cells.load();
         let partition = group_partition(group, i32::try_from(cells.len()).ok()?);
         cells.get(usize::try_from(partition.0).ok()?).cloned()
+    }
+
+    /// How long rebalances took since the broker started.
+    pub(crate) fn rebalances(&self) -> &Latency {
+        &self.rebalances
     }
 
     /// All of them.

@@ -59,6 +59,9 @@ pub struct Config {
     pub batch_bytes_max: usize,
     /// Generations each group remembers the causes of.
     pub journal_entries_max: usize,
+    /// Bytes of all journals of the shard, about; beyond, a group that writes an entry keeps its
+    /// last one alone.
+    pub journal_bytes_max: usize,
     /// How long before the end of its ownership a shard falls silent: what the clocks of two
     /// brokers may drift apart over one lease.
     pub ownership_margin: Duration,
@@ -89,6 +92,7 @@ impl Default for Config {
             parked_max: 100_000,
             batch_bytes_max: MAX_BATCH_BYTES,
             journal_entries_max: 32,
+            journal_bytes_max: 4 << 20,
             ownership_margin: Duration::from_millis(100),
             hash_seed: 0,
         }

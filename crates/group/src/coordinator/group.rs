@@ -11,7 +11,7 @@ use crate::message::admin::{GroupKind, GroupState};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
-use ottla_model::{Generation, GroupId, TopicName};
+use ottla_model::{Generation, GroupId, Offset, TopicName};
 
 /// One group.
 ///
@@ -47,6 +47,8 @@ pub(super) struct Group {
     pub(super) motion: Option<Box<Motion>>,
     pub(super) marks: Marks,
     pub(super) journal: Journal,
+    /// Where its last record lies that the load found.
+    pub(super) recorded: Offset,
 }
 
 /// The last decisions about a group: what its answers wait for.
@@ -78,13 +80,16 @@ impl Group {
             motion: None,
             marks,
             journal: Journal::default(),
+            recorded: Offset(-1),
         }
     }
 
     /// Forgets everything but the hard state and what answers wait for.
     pub(super) fn forget_soft(&mut self, seed: u64) {
         let hard = core::mem::take(&mut self.hard);
-        *self = Self { hard, ..Self::new(self.id.clone(), self.marks, seed) };
+        let mut journal = core::mem::take(&mut self.journal);
+        journal.forget_unwritten();
+        *self = Self { hard, journal, ..Self::new(self.id.clone(), self.marks, seed) };
     }
 
     /// Whether it has no members.

@@ -1,18 +1,20 @@
 //! Why a group rebalanced, and who kept it waiting: what users read when they ask "why?".
 //!
-//! Kept in memory, bounded per group. It observes; no decision depends on it.
+//! Bounded per group, and in bytes per shard. It observes; no decision depends on it. How it is
+//! kept beyond this process is the business of `notes` and of the driver.
 
 use super::consumers::Consumers;
 use super::reconcile::Slot;
 use super::record::GroupMetadataValue;
 use super::roster::{Member, Roster};
-use super::view::{JournalEntry, MemberTimes, Move, Trigger};
+use super::shard::RecordAt;
+use super::view::{Cause, JournalEntry, MemberTimes, Move, Outcome, Trigger, Who};
 use crate::assign::subscription::Assignment;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
 use ottla_model::{
-    Generation, Instant, MemberId, Now, PartitionId, TopicId, TopicName, TopicsView,
+    Generation, Instant, MemberId, Now, Offset, PartitionId, TopicId, TopicName, TopicsView,
 };
 
 /// What asked for one rebalance, in the order it came.
@@ -25,7 +27,11 @@ pub(super) struct Triggers {
 /// The last generations of one group.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
+    /// Oldest first; the last `unwritten` of them have no record yet.
     entries: VecDeque<JournalEntry>,
+    unwritten: u32,
+    /// Of those that have a record.
+    bytes: u32,
 }
 
 impl Triggers {
@@ -69,10 +75,9 @@ impl Journal {
         roster: &Roster,
         bound: usize,
     ) {
-        while self.entries.len() >= bound.max(1) {
-            self.entries.pop_front();
-        }
-        self.entries.push_back(JournalEntry {
+        let entry = JournalEntry {
+            record: None,
+            outcome: Outcome::Running,
             generation,
             triggers: triggers.kept,
             absorbed: triggers.more,
@@ -83,7 +88,8 @@ impl Journal {
             slowest: slowest(roster, began.mono, None),
             moved: None,
             moves: Vec::new(),
-        });
+        };
+        self.push(entry, bound);
     }
 
     /// The generation that began last has its assignment; the barrier closed at `closed`.
@@ -96,6 +102,7 @@ impl Journal {
         after: &GroupMetadataValue,
     ) {
         let Some(entry) = self.entries.back_mut() else { return };
+        entry.outcome = Outcome::Assigned;
         entry.sync_took = Some(now.since(closed));
         entry.slowest = slowest(roster, closed - entry.join_took, Some(closed));
         if let Some((moved, moves)) = moves(before, after) {
@@ -113,10 +120,10 @@ impl Journal {
         now: Instant,
         bound: usize,
     ) {
-        while self.entries.len() >= bound.max(1) {
-            self.entries.pop_front();
-        }
-        self.entries.push_back(JournalEntry {
+        let is_empty = consumers.is_empty();
+        let entry = JournalEntry {
+            record: None,
+            outcome: if is_empty { Outcome::Emptied } else { Outcome::Running },
             generation: consumers.target_epoch(),
             triggers: triggers.kept,
             absorbed: triggers.more,
@@ -127,7 +134,8 @@ impl Journal {
             slowest: Vec::new(),
             moved: None,
             moves: Vec::new(),
-        });
+        };
+        self.push(entry, bound);
     }
 
     /// Consumer protocol: what the last target takes from members, as `before` has them, and gives
@@ -161,10 +169,21 @@ impl Journal {
         entry.moved = Some(moved);
     }
 
-    /// Consumer protocol: every member has what the last target gave it.
-    pub(super) fn arrived(&mut self, took: Duration) {
+    /// Consumer protocol: every member has what the last target gave it. Says which generation
+    /// that was.
+    pub(super) fn arrived(&mut self, took: Duration) -> Option<Generation> {
+        let entry = self.entries.back_mut()?;
+        entry.sync_took = Some(took);
+        if entry.outcome == Outcome::Running {
+            entry.outcome = Outcome::Assigned;
+        }
+        Some(entry.generation)
+    }
+
+    /// Nobody is left in the generation that began last.
+    pub(super) fn emptied(&mut self) {
         if let Some(entry) = self.entries.back_mut() {
-            entry.sync_took = Some(took);
+            entry.outcome = Outcome::Emptied;
         }
     }
 
@@ -172,6 +191,135 @@ impl Journal {
     pub(super) fn entries(&self) -> impl Iterator<Item = &JournalEntry> {
         self.entries.iter()
     }
+
+    fn push(&mut self, entry: JournalEntry, bound: usize) {
+        if let Some(last) = self.entries.back_mut().filter(|last| !last.is_over()) {
+            last.outcome = Outcome::Overtaken;
+        }
+        if self.unwritten as usize >= bound.max(1) {
+            // None of them came to be true: the eldest says least.
+            self.entries.remove(self.entries.len() - self.unwritten as usize);
+            self.unwritten -= 1;
+        }
+        self.entries.push_back(entry);
+        self.unwritten += 1;
+    }
+}
+
+/// What of it is kept beyond this process.
+impl Journal {
+    /// The group's record of the last generation was decided: from now on the entries up to it are
+    /// history. Keeps at most `bound` of them, and fewer, but one, while they exceed `room` bytes.
+    /// Says which generations are new.
+    pub(super) fn written(&mut self, bound: usize, room: usize) -> Vec<Generation> {
+        let new = core::mem::take(&mut self.unwritten);
+        let from = self.entries.len() - new as usize;
+        self.bytes += self.entries.range(from..).map(bytes_of).sum::<u32>();
+        let new = self.entries.range(from..).map(|entry| entry.generation).collect();
+        self.trim(bound, room);
+        new
+    }
+
+    /// Bytes of the entries that are history, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes as usize
+    }
+
+    /// The record that made this generation true begins there.
+    pub(super) fn recorded(&mut self, generation: Generation, at: Offset) -> Option<&JournalEntry> {
+        let mut entries = self.entries.iter_mut().rev();
+        let entry = entries.find(|entry| entry.generation == generation)?;
+        entry.record = Some(at);
+        Some(entry)
+    }
+
+    /// The entry of a generation whose record is appended.
+    pub(super) fn entry(&self, generation: Generation) -> Option<&JournalEntry> {
+        let mut entries = self.entries.iter().rev();
+        entries.find(|entry| entry.generation == generation && entry.record.is_some())
+    }
+
+    /// Forgets what no record tells of: a coordinator that starts over falls back behind it.
+    pub(super) fn forget_unwritten(&mut self) {
+        self.entries.truncate(self.entries.len() - self.unwritten as usize);
+        self.unwritten = 0;
+    }
+
+    /// Takes back an entry that was kept. Generations rise within one group's life.
+    pub(super) fn take_back(&mut self, entry: JournalEntry, bound: usize, room: usize) {
+        if self.entries.back().is_some_and(|last| last.generation == entry.generation) {
+            self.drop_last();
+        } else if self.entries.back().is_some_and(|last| last.generation > entry.generation) {
+            *self = Self::default();
+        }
+        if let Some(last) = self.entries.back_mut().filter(|last| !last.is_over()) {
+            last.outcome = Outcome::Overtaken;
+        }
+        self.bytes += bytes_of(&entry);
+        self.entries.push_back(entry);
+        self.trim(bound, room);
+    }
+
+    /// The generation in force has a record, at `at`, and no entry: what it was about is lost.
+    pub(super) fn complete_lost(&mut self, generation: Generation, members: usize, at: RecordAt) {
+        if self.entries.back().is_some_and(|last| last.generation == generation) {
+            return;
+        }
+        let lost = JournalEntry {
+            record: Some(at.offset),
+            outcome: Outcome::Lost,
+            generation,
+            triggers: alloc::vec![Trigger::new(Cause::LostInCrash)],
+            absorbed: 0,
+            began_at: at.appended_at,
+            join_took: Duration::ZERO,
+            sync_took: None,
+            members,
+            slowest: Vec::new(),
+            moved: None,
+            moves: Vec::new(),
+        };
+        self.take_back(lost, usize::MAX, usize::MAX);
+    }
+
+    fn trim(&mut self, bound: usize, room: usize) {
+        while self.entries.len() > bound.max(1) || (self.bytes() > room && self.entries.len() > 1) {
+            if let Some(eldest) = self.entries.pop_front() {
+                self.bytes -= bytes_of(&eldest);
+            }
+        }
+    }
+
+    fn drop_last(&mut self) {
+        if let Some(last) = self.entries.pop_back() {
+            self.bytes -= bytes_of(&last);
+        }
+    }
+}
+
+/// What an entry takes, about. Nothing counts that still changes once it is history.
+fn bytes_of(entry: &JournalEntry) -> u32 {
+    let trigger = |trigger: &Trigger| {
+        let who = trigger.who.as_ref().map_or(0, bytes_of_who);
+        let topic = trigger.topic.as_ref().map_or(0, |topic| topic.len());
+        let reason = trigger.reason.as_ref().map_or(0, |reason| reason.len());
+        ITEM_BYTES + who + topic + reason
+    };
+    let moved = |moved: &Move| {
+        let id = |id: &Option<MemberId>| id.as_ref().map_or(0, |id| id.len());
+        ITEM_BYTES + moved.topic.len() + id(&moved.from) + id(&moved.to)
+    };
+    let slow = |times: &MemberTimes| ITEM_BYTES + bytes_of_who(&times.who);
+    let lists = entry.triggers.iter().map(trigger).sum::<usize>()
+        + entry.moves.iter().map(moved).sum::<usize>()
+        + entry.slowest.iter().map(slow).sum::<usize>();
+    // Its lists and their texts are bounded.
+    u32::try_from(ENTRY_BYTES + lists).unwrap_or(u32::MAX)
+}
+
+fn bytes_of_who(who: &Who) -> usize {
+    let instance = who.instance.as_ref().map_or(0, |instance| instance.len());
+    who.member.len() + instance + who.client_id.len() + who.client_host.len()
 }
 
 /// The members that took longest to join and sync, longest first.
@@ -244,3 +392,7 @@ const SLOWEST_MAX: usize = 8;
 const MOVES_MAX: usize = 32;
 /// Bytes of assignments up to which moves are looked for: some 30,000 partitions.
 const MOVES_BYTES_MAX: usize = 256 << 10;
+/// What an entry takes beside its lists.
+const ENTRY_BYTES: usize = 160;
+/// What one item of a list takes beside its texts.
+const ITEM_BYTES: usize = 64;

@@ -18,6 +18,7 @@ mod journal;
 mod lifelines;
 mod map;
 mod motion;
+mod notes;
 mod offsets;
 mod output;
 mod pattern;
@@ -41,5 +42,5 @@ pub use settings::{GroupSettings, SettingsView};
 pub use shard::{Lifecycle, RecordAt, Shard};
 pub use view::{
     BlockedOn, Blocker, Caller, Cause, CommittedView, GroupView, JournalEntry, MemberTimes, Move,
-    Observed, StateCounts, Trigger, Who,
+    Note, Noted, Observed, Outcome, StateCounts, Trigger, Who,
 };

@@ -67,6 +67,11 @@ impl Hard {
         metadata.chain(offsets).collect()
     }
 
+    /// Whether a record speaks of its members, or of there being none any more.
+    pub(super) fn has_had_members(&self) -> bool {
+        self.metadata.is_some() || self.consumers.is_some()
+    }
+
     /// Whether no record speaks of this group (any more).
     pub(super) fn is_void(&self) -> bool {
         self.metadata.is_none() && self.consumers.is_none() && self.offsets.is_empty()

@@ -8,6 +8,7 @@ use super::config::Config;
 use super::group::{Group, Marks};
 use super::lifelines::Lifelines;
 use super::map::{Map, seeded};
+use super::notes::Notes;
 use super::output::{Append, Closing, Index, Outbox, Outgoing};
 use super::settings::SettingsView;
 use super::timers::{Deadline, Due, Timer, Timers};
@@ -81,8 +82,8 @@ use ottla_model::{
 #[derive(Debug)]
 pub struct Shard {
     partition: PartitionId,
-    groups: Map<GroupId, Group>,
-    services: Services,
+    pub(super) groups: Map<GroupId, Group>,
+    pub(super) services: Services,
     /// Marks of groups that are gone, until that is durable: absence too is an answer.
     gone: Map<GroupId, Marks>,
     stage: Stage,
@@ -142,6 +143,7 @@ impl Shard {
             watch: Watch::default(),
             settings: Arc::default(),
             lifelines: Lifelines::new(seed),
+            notes: Notes::default(),
             parked: 0,
             strangers: seeded(seed),
             rebalances: BTreeMap::new(),
@@ -268,6 +270,7 @@ impl Shard {
     /// Every append up to and including `index` is durable.
     pub fn handle_durable(&mut self, index: Index) {
         self.services.outbox.durable(index);
+        self.services.notes.forget(index);
         if !self.gone.is_empty() {
             let durable = self.services.outbox.durable_index();
             self.gone.retain(|_, marks| marks.latest() > durable);
@@ -380,6 +383,8 @@ impl Shard {
     }
 
     fn drop_group(&mut self, id: &str) {
+        let bytes = self.groups.get(id).map_or(0, |group| group.journal.bytes());
+        self.services.notes.bytes -= bytes;
         if let Some((id, group)) = self.groups.remove_entry(id)
             && self.services.outbox.pending(group.marks.latest()).is_some()
         {

@@ -283,6 +283,7 @@ impl Turn<'_> {
         let consumers = hard.consumers();
         journal.begin_epoch(consumers, wanted.triggers, wanted.since, self.now.mono, bound);
         journal.note_moves(consumers, changed, &wanted.freed, &view);
+        self.write_journal();
     }
 
     /// A digest of what the subscribed topics look like now.

@@ -7,6 +7,7 @@ use super::config::Config;
 use super::group::{Group, Marks};
 use super::lifelines::Lifelines;
 use super::map::Map;
+use super::notes::Notes;
 use super::output::{Index, Outbox};
 use super::record::Record;
 use super::roster::Member;
@@ -38,6 +39,8 @@ pub(super) struct Services {
     pub(super) settings: Arc<SettingsView>,
     /// Connections that members speak on.
     pub(super) lifelines: Lifelines,
+    /// What is to be kept of the groups' journals.
+    pub(super) notes: Notes,
     /// Requests parked over all groups.
     pub(super) parked: usize,
     /// Parked joins of members that were never told their id, by connection.
@@ -182,9 +185,13 @@ impl Turn<'_> {
 
     fn commit(&mut self, records: Vec<Record>) -> Index {
         let was_void = self.group.hard.is_void();
+        let had_members = self.group.hard.has_had_members();
         let touched = self.replay_all(&records);
         let index = self.services.outbox.append(records);
         self.mark(index, touched, was_void);
+        if had_members && !self.group.hard.has_had_members() {
+            self.end_journal(index);
+        }
         index
     }
 

@@ -94,6 +94,17 @@ pub enum BlockedOn {
     Revoke,
 }
 
+impl BlockedOn {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Join => "Join",
+            Self::Sync => "Sync",
+            Self::Revoke => "Revoke",
+        }
+    }
+}
+
 /// A member as the journal remembers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Who {
@@ -206,9 +217,29 @@ pub enum Cause {
     LostInCrash,
 }
 
+/// How far a rebalance came.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Outcome {
+    /// Members are on their way.
+    Running,
+    /// Every member has, or can have, what it was assigned.
+    Assigned,
+    /// Nobody is left.
+    Emptied,
+    /// The next rebalance began before everyone had arrived.
+    Overtaken,
+    /// Not known, see [`Cause::LostInCrash`].
+    Lost,
+}
+
 /// One generation and how it came to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalEntry {
+    /// Where the record of the group begins that made it true; `None` until that is appended. A
+    /// load drops entries whose record is absent.
+    pub record: Option<Offset>,
+    /// How far it came.
+    pub outcome: Outcome,
     /// The generation that began.
     pub generation: Generation,
     /// Why, in the order it happened; the first one started the rebalance, the others were
@@ -231,6 +262,36 @@ pub struct JournalEntry {
     pub moved: Option<u32>,
     /// The first of them, by topic and partition; bounded.
     pub moves: Vec<Move>,
+}
+
+impl JournalEntry {
+    /// From the rebalance's begin until its end, as far as it came.
+    pub fn took(&self) -> Duration {
+        self.join_took + self.sync_took.unwrap_or_default()
+    }
+
+    /// Whether nothing more will happen to it.
+    pub fn is_over(&self) -> bool {
+        self.outcome != Outcome::Running
+    }
+}
+
+/// What there is to keep of a group's journal, beside its records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The group.
+    pub group: GroupId,
+    /// What to keep.
+    pub what: Noted,
+}
+
+/// See [`Note`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// An entry, which stands for an earlier one of the same generation. Its record is appended.
+    Entry(JournalEntry),
+    /// The group is gone: everything noted of it before means another group of the same id.
+    Ended,
 }
 
 /// A partition that changed hands.

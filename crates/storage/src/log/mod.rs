@@ -75,6 +75,11 @@ impl Log {
         &self.state
     }
 
+    /// What the log's folder lies on.
+    pub fn fs(&self) -> &Arc<dyn Fs> {
+        &self.fs
+    }
+
     /// The log's folder.
     pub fn dir(&self) -> &Path {
         &self.dir

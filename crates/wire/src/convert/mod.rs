@@ -24,6 +24,7 @@ mod error;
 pub mod fetch_offsets;
 pub mod heartbeat;
 pub mod join;
+pub mod journal;
 pub mod leave;
 pub mod list;
 mod plan;

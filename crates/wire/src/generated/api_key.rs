@@ -168,6 +168,8 @@ pub enum ApiKey {
     RegisterConsumer = 32011,
     /// `RegisterHeartbeat` (32012)
     RegisterHeartbeat = 32012,
+    /// `GroupJournal` (32020)
+    GroupJournal = 32020,
 }
 
 impl ApiKey {
@@ -255,6 +257,7 @@ impl ApiKey {
         Self::ConsumerMetadata,
         Self::RegisterConsumer,
         Self::RegisterHeartbeat,
+        Self::GroupJournal,
     ];
 
     /// Its number on the wire.
@@ -347,6 +350,7 @@ impl ApiKey {
             Self::ConsumerMetadata => "ConsumerMetadata",
             Self::RegisterConsumer => "RegisterConsumer",
             Self::RegisterHeartbeat => "RegisterHeartbeat",
+            Self::GroupJournal => "GroupJournal",
         }
     }
 }

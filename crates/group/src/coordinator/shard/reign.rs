@@ -48,14 +48,17 @@ impl Shard {
     /// One record of the log, in order, between `handle_owned` and `handle_loaded`. Records that
     /// come at any other time are ignored.
     pub fn replay(&mut self, record: Record, at: RecordAt) {
-        // Transactions will need the offset: the later of two commits is the one that counts.
-        let _ = at;
         if self.stage != Stage::Loading {
             return;
         }
         let seed = self.services.config.hash_seed;
+        // Transactions will need the offset too: the later of two commits is the one that counts.
+        let is_commit = matches!(record, Record::OffsetCommit(_));
         if let Some(group) = self.groups.get_mut(&**record.group()) {
             group.hard.replay(&record);
+            if !is_commit {
+                group.recorded = at.offset;
+            }
             if group.hard.is_void() {
                 self.groups.remove(&**record.group());
             }
@@ -64,6 +67,9 @@ impl Shard {
         let id = record.group().clone();
         let mut group = Group::new(id.clone(), Marks::default(), seed);
         group.hard.replay(&record);
+        if !is_commit {
+            group.recorded = at.offset;
+        }
         if !group.hard.is_void() {
             self.groups.insert(id, group);
         }
@@ -117,6 +123,7 @@ impl Shard {
         self.silence();
         self.services.outbox.forget_appends();
         self.groups.clear();
+        self.services.notes.clear();
         self.gone.clear();
     }
 

@@ -181,6 +181,8 @@ impl Turn<'_> {
         let record = Record::GroupMetadata(GroupMetadata { group, value: Some(value) });
         let decided = self.decide(alloc::vec![record]);
         debug_assert!(decided.is_ok(), "a generation without members fits into a batch");
+        self.group.journal.emptied();
+        self.write_journal();
     }
 
     /// Who has not synced in time is dropped, and the others rebalance.

@@ -118,6 +118,7 @@ impl Turn<'_> {
         let now = self.now.mono;
         let roster = &self.group.roster;
         self.group.journal.complete(closed, now, roster, before.as_deref(), &value);
+        self.write_journal();
     }
 
     fn synced(&self, id: &str) -> Synced {

@@ -115,7 +115,10 @@ impl Turn<'_> {
         let is_settled = consumers.epoch() == consumers.target_epoch() && consumers.has_arrived();
         let now = self.now.mono;
         if is_settled && let Some(since) = self.motion().moving_since.take() {
-            self.group.journal.arrived(now.since(since));
+            let arrived = self.group.journal.arrived(now.since(since));
+            if let Some(generation) = arrived {
+                self.rewrite_journal(generation);
+            }
         }
     }
 

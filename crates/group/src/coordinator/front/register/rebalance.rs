@@ -75,6 +75,7 @@ impl Turn<'_> {
         self.answer_registrations(&value);
         let (now, roster) = (self.now.mono, &self.group.roster);
         self.group.journal.complete(now, now, roster, before.as_deref(), &value);
+        self.write_journal();
     }
 
     /// Every member's topics.

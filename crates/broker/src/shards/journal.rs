@@ -1,0 +1,144 @@
+//! What a shard's groups remember of their rebalances, in a file beside the logs.
+//!
+//! `group-journal/N` in the data directory, for partition N of the offsets topic. An entry is
+//! appended after its group's record and never synced: the core knows how to do without
+//! (`replay_notes`), so no answer waits for it, and a journal that cannot be written stops nobody.
+
+use crate::metrics::Latency;
+use crate::partitions::Partition;
+use ottla_group::coordinator::{JournalEntry, Note, Noted, Outcome, Shard, Trigger, Who};
+use ottla_model::GroupId;
+use ottla_storage::Frames;
+use ottla_wire::convert::journal;
+use std::fmt::Write;
+use std::io;
+
+/// The file of one shard.
+pub(super) struct Journal {
+    frames: Frames,
+    /// Bytes when it was last written anew.
+    live: u64,
+}
+
+impl Journal {
+    /// Gives a shard that has replayed its log what is kept of its journal, and makes the file
+    /// agree with what the shard makes of it.
+    pub(super) fn load(shard: &mut Shard, partition: &Partition) -> io::Result<Self> {
+        let (fs, dir) = partition.place();
+        let folder = dir.parent().unwrap_or(&dir).join(FOLDER);
+        let path = folder.join(shard.partition().to_string());
+        let (frames, kept) = Frames::open(fs, &path)?;
+        let notes = kept.iter().filter_map(|frame| match journal::decode(frame) {
+            Ok(note) => Some(note),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "a journal entry cannot be read");
+                None
+            }
+        });
+        shard.replay_notes(notes.collect::<Vec<_>>());
+        let mut journal = Self { live: frames.size(), frames };
+        if shard.notes().len() != kept.len() {
+            journal.rewrite(shard)?;
+        }
+        Ok(journal)
+    }
+
+    fn keep(&mut self, note: &Note, shard: &Shard) -> io::Result<()> {
+        // Ids and hosts are bounded where they come in.
+        let bytes = journal::encode(note).map_err(io::Error::other)?;
+        self.frames.append(&bytes)?;
+        if self.frames.size() > REWRITE_FROM.max(self.live * REWRITE_FACTOR) {
+            self.rewrite(shard)?;
+        }
+        Ok(())
+    }
+
+    fn rewrite(&mut self, shard: &Shard) -> io::Result<()> {
+        let notes = shard.notes();
+        let notes: Result<Vec<_>, _> = notes.iter().map(journal::encode).collect();
+        self.frames.replace(&notes.map_err(io::Error::other)?)?;
+        self.live = self.frames.size();
+        Ok(())
+    }
+}
+
+/// Keeps one more note of `shard`, tells operators, and counts how long it took. A journal that
+/// cannot be written ends.
+pub(super) fn keep(journal: &mut Option<Journal>, note: &Note, shard: &Shard, durations: &Latency) {
+    tell(note, durations);
+    if let Some(Err(error)) = journal.as_mut().map(|journal| journal.keep(note, shard)) {
+        tracing::error!(shard = %shard.partition(), %error, "the journal ends here");
+        *journal = None;
+    }
+}
+
+/// Tells operators of a rebalance that is over.
+fn tell(note: &Note, durations: &Latency) {
+    let Noted::Entry(entry) = &note.what else { return };
+    if !entry.is_over() || entry.outcome == Outcome::Overtaken {
+        return;
+    }
+    durations.record(entry.took(), 1);
+    let Note { group, .. } = note;
+    tell_entry(group, entry);
+}
+
+fn tell_entry(group: &GroupId, entry: &JournalEntry) {
+    let slowest = entry.slowest.first().map(|times| {
+        let took = times.join_took + times.sync_took.unwrap_or_default();
+        format!("{} in {took:?}", named(&times.who))
+    });
+    tracing::info!(
+        %group,
+        generation = entry.generation.0,
+        cause = %causes(entry),
+        members = entry.members,
+        moved = entry.moved,
+        took = ?entry.took(),
+        slowest,
+        "rebalanced"
+    );
+}
+
+fn causes(entry: &JournalEntry) -> String {
+    let mut text = String::new();
+    for trigger in &entry.triggers {
+        let comma = if text.is_empty() { "" } else { ", " };
+        // Writing to a string fails for nobody.
+        let _ = write!(text, "{comma}{}", cause(trigger));
+    }
+    if entry.absorbed > 0 {
+        let _ = write!(text, " and {} more", entry.absorbed);
+    }
+    text
+}
+
+fn cause(trigger: &Trigger) -> String {
+    let mut text = format!("{:?}", trigger.cause);
+    if let Some(who) = &trigger.who {
+        let _ = write!(text, " {}", named(who));
+    }
+    if let Some(topic) = &trigger.topic {
+        let _ = write!(text, " topic {topic}");
+    }
+    if let Some(setting) = &trigger.setting {
+        let _ = write!(text, " {setting}");
+    }
+    if let Some(by) = &trigger.by {
+        let _ = write!(text, " by {} at {}", by.client_id, by.client_host);
+    }
+    text
+}
+
+/// A member as a reader knows it: by its instance, else by its id; and where it is.
+fn named(who: &Who) -> String {
+    let name = who.instance.as_deref().unwrap_or(&who.member);
+    format!("{name} at {}", who.client_host)
+}
+
+/// The folder of the journals, in the data directory.
+const FOLDER: &str = "group-journal";
+/// A file is written anew when it is as large as this,
+const REWRITE_FROM: u64 = 1 << 20;
+/// and so many times as large as it was then.
+const REWRITE_FACTOR: u64 = 4;

@@ -1,0 +1,139 @@
+//! A file of small checksummed frames that are appended without a sync: for what is good to have
+//! after a crash and can be done without. Knows nothing of what is in them.
+//!
+//! ```text
+//! frame = int32 length, int32 CRC-32C of the bytes, bytes
+//! ```
+//!
+//! What was appended survives the end of the process, not of the machine: reading stops at the
+//! first frame that is not whole, and the file is cut there.
+
+use crate::fs::{self, File, Fs, OpenMode};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The file, open for appending.
+#[derive(Debug)]
+pub struct Frames {
+    fs: Arc<dyn Fs>,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    end: u64,
+}
+
+impl Frames {
+    /// Opens the file, making it and its folder if need be; hands back its frames, oldest first.
+    /// Of a file larger than 64 MiB nothing is read, and it begins anew.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn open(fs: Arc<dyn Fs>, path: &Path) -> io::Result<(Self, Vec<Vec<u8>>)> {
+        if let Some(folder) = path.parent() {
+            fs.create_dir(folder)?;
+        }
+        let file = fs.open(path, OpenMode::Create)?;
+        let size = file.size()?;
+        let mut bytes = Vec::new();
+        if size <= SIZE_MAX {
+            file.read_at(0, usize::try_from(size).unwrap_or(0), &mut bytes)?;
+        }
+        let (frames, end) = split(&bytes);
+        if end < size {
+            file.set_len(end)?;
+        }
+        Ok((Self { fs, path: path.to_owned(), file, end }, frames))
+    }
+
+    /// Appends a frame; it is not synced.
+    ///
+    /// # Errors
+    /// If the file system refuses. Frames appended later are whole all the same.
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let frame = framed(bytes);
+        self.file.write_at(self.end, &frame)?;
+        self.end += frame.len() as u64;
+        Ok(())
+    }
+
+    /// Puts these frames in the place of all there are, durably, all or none.
+    ///
+    /// # Errors
+    /// If the file system refuses; the file is then as it was.
+    pub fn replace(&mut self, frames: &[Vec<u8>]) -> io::Result<()> {
+        let bytes: Vec<u8> = frames.iter().flat_map(|frame| framed(frame)).collect();
+        fs::replace(&*self.fs, &self.path, &bytes)?;
+        self.file = self.fs.open(&self.path, OpenMode::Existing)?;
+        self.end = bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.end
+    }
+}
+
+/// The whole frames that `bytes` begin with, and where they end.
+fn split(bytes: &[u8]) -> (Vec<Vec<u8>>, u64) {
+    let mut frames = Vec::new();
+    let mut rest = bytes;
+    while let Some((frame, after)) = first(rest) {
+        frames.push(frame.to_vec());
+        rest = after;
+    }
+    (frames, (bytes.len() - rest.len()) as u64)
+}
+
+fn first(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    let (crc, rest) = rest.split_first_chunk()?;
+    let (frame, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    // A hole reads as zeros, which would pass for a frame of nothing.
+    let is_whole = !frame.is_empty() && crc32c::crc32c(frame) == u32::from_be_bytes(*crc);
+    is_whole.then_some((frame, rest))
+}
+
+fn framed(bytes: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(bytes.len() + 8);
+    // Nobody keeps frames of gigabytes.
+    frame.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
+    frame.extend(crc32c::crc32c(bytes).to_be_bytes());
+    frame.extend(bytes);
+    frame
+}
+
+/// What is read of such a file at most.
+const SIZE_MAX: u64 = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file() -> (Vec<Vec<u8>>, Vec<u8>) {
+        let frames = vec![b"one".to_vec(), b"two, longer".to_vec(), vec![0; 300]];
+        let bytes = frames.iter().flat_map(|frame| framed(frame)).collect();
+        (frames, bytes)
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_keeps_its_whole_frames() {
+        let (frames, bytes) = file();
+        for cut in 0..=bytes.len() {
+            let (read, end) = split(&bytes[..cut]);
+            assert_eq!(read, frames[..read.len()]);
+            assert!(end as usize <= cut);
+            assert_eq!(split(&bytes[..end as usize]).0, read);
+        }
+        assert_eq!(split(&bytes).0, frames);
+    }
+
+    #[test]
+    fn a_hole_or_a_flipped_bit_ends_the_file() {
+        let (_, mut bytes) = file();
+        bytes.extend([0; 64]);
+        assert_eq!(split(&bytes).0.len(), 3);
+        bytes[12 + 3] ^= 1;
+        assert!(split(&bytes).0.len() <= 1);
+    }
+}
