@@ -10,6 +10,7 @@ mod examples;
 mod groups;
 mod harness;
 mod kip848;
+mod nonsense;
 mod producer;
 mod proxy;
 mod register;
