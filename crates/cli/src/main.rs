@@ -3,10 +3,13 @@
 //! One file per command. What is thought (plans, lags, times, selections) is pure and apart from
 //! what asks the cluster and from what prints.
 
+mod consume;
+mod demo;
 mod failure;
 mod group;
 mod partitions;
 mod print;
+mod produce;
 mod progress;
 mod serve;
 mod session;
@@ -39,6 +42,12 @@ enum Command {
     Topic(topic::Arguments),
     /// See what consumer groups do, and move or delete their offsets.
     Group(group::Arguments),
+    /// Send the lines of files or of standard input as records.
+    Produce(produce::Arguments),
+    /// Print the records of a topic.
+    Consume(consume::Arguments),
+    /// Watch a broker and a group at work for a few seconds, with nothing set up.
+    Demo(demo::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -46,5 +55,8 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Topic(arguments) => topic::run(arguments),
         Command::Group(arguments) => group::run(arguments),
+        Command::Produce(arguments) => produce::run(arguments),
+        Command::Consume(arguments) => consume::run(arguments),
+        Command::Demo(arguments) => demo::run(arguments),
     }
 }

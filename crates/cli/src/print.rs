@@ -33,8 +33,18 @@ pub(crate) fn report(format: Format, report: &impl Report) -> Result<(), Failure
             json.map_err(|error| Failure::new(Code::Io, error.to_string()))? + "\n"
         }
     };
+    bytes(text.as_bytes())
+}
+
+/// Prints one line of a result.
+pub(crate) fn line(text: &str) -> Result<(), Failure> {
+    bytes(format!("{text}\n").as_bytes())
+}
+
+/// Prints part of a result as it is.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(unwritten)
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(unwritten)
 }
 
 /// Says something beside the results.

@@ -4,7 +4,7 @@ use crate::failure::{Code, Failure};
 use crate::print::Format;
 use clap::Args;
 use jiff::SignedDuration;
-use ottla_client::{Admin, AdminConfig};
+use ottla_client::{Admin, AdminConfig, ConsumerConfig, ProducerConfig};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -31,14 +31,35 @@ pub(crate) struct Session {
 impl Session {
     /// An administrator of the cluster. Within a runtime only.
     pub(crate) fn admin(&self) -> Result<Admin, Failure> {
-        let mut config = match &self.command_config {
-            Some(path) => AdminConfig::from_properties(&read(path)?)?,
-            None => AdminConfig::new("").client_id("ottla-cli"),
-        };
-        config = config.set("bootstrap.servers", &self.brokers)?;
+        let config = self.config(AdminConfig::from_properties, AdminConfig::set)?;
         // One request may take all the time there is, and no more.
-        config = config.default_api_timeout(self.timeout).request_timeout(self.timeout);
+        let config = config.default_api_timeout(self.timeout).request_timeout(self.timeout);
         Ok(Admin::new(config)?)
+    }
+
+    /// The settings of a producer of the cluster.
+    pub(crate) fn producer(&self) -> Result<ProducerConfig, Failure> {
+        let config = self.config(ProducerConfig::from_properties, ProducerConfig::set)?;
+        Ok(config.max_block(self.timeout))
+    }
+
+    /// The settings of a consumer of the cluster, without a group.
+    pub(crate) fn consumer(&self) -> Result<ConsumerConfig, Failure> {
+        let config = self.config(ConsumerConfig::from_properties, ConsumerConfig::set)?;
+        // Who reads a topic that is not there made a mistake.
+        Ok(config.default_api_timeout(self.timeout).allow_auto_create_topics(false))
+    }
+
+    fn config<T>(
+        &self,
+        from_properties: impl Fn(&str) -> ottla_client::Result<T>,
+        set: impl Fn(T, &str, &str) -> ottla_client::Result<T>,
+    ) -> Result<T, Failure> {
+        let config = match &self.command_config {
+            Some(path) => from_properties(&read(path)?)?,
+            None => set(from_properties("")?, "client.id", "ottla-cli")?,
+        };
+        Ok(set(config, "bootstrap.servers", &self.brokers)?)
     }
 
     /// What is waited for, in words that name whom.
@@ -65,7 +86,7 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 /// A length of time as people write it.
-fn span(text: &str) -> Result<Duration, String> {
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let span: SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
     Duration::try_from(span).map_err(|_| "must not be negative".to_owned())
 }

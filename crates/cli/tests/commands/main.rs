@@ -1,6 +1,8 @@
 //! The commands as a person or a script runs them: the real binary against a real broker process.
 //! Where `KAFKA_BOOTSTRAP` names an Apache Kafka, the same against that.
 
+mod demo;
 mod groups;
+mod records;
 mod topics;
 mod world;
