@@ -90,6 +90,12 @@ names! {
         CoordinatorRefusedStaleTopic,
         /// A dead member lost no socket, because somebody alive speaks on it.
         CoordinatorSparedSocket,
+        /// A member whose answer was kept heard the news at once.
+        CoordinatorToldHeld,
+        /// An answer was kept as long as it may be.
+        CoordinatorHeldInFull,
+        /// A kept answer was given because another request waited behind it.
+        CoordinatorHoldGaveWay,
         /// A deadline was missed by a process that stood still, and put off.
         CoordinatorForgaveStall,
         /// A commit of an epoch before was taken, for what its member has held since.
@@ -140,6 +146,8 @@ names! {
         CoordinatorTakesStaleAssignments,
         /// The coordinator that takes over starts no sessions: the dead stay members.
         CoordinatorRestoresNoSessions,
+        /// The coordinator keeps an answer although there is something to tell.
+        CoordinatorKeepsNews,
         /// The coordinator that takes over shows offsets of a topic that was recreated.
         CoordinatorInheritsOffsets,
     }

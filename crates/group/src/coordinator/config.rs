@@ -55,6 +55,8 @@ pub struct Config {
     /// Requests waiting for a rebalance over the whole shard; a join or sync beyond is refused
     /// with `NotAvailable`.
     pub parked_max: usize,
+    /// Heartbeats whose answers are kept, over the whole shard; one beyond is answered at once.
+    pub held_max: usize,
     /// Estimated bytes of one decision; see [`MAX_BATCH_BYTES`].
     pub batch_bytes_max: usize,
     /// Generations each group remembers the causes of.
@@ -90,6 +92,7 @@ impl Default for Config {
             groups_max: 100_000,
             group_metadata_bytes_max: MAX_BATCH_BYTES / 2,
             parked_max: 100_000,
+            held_max: 100_000,
             batch_bytes_max: MAX_BATCH_BYTES,
             journal_entries_max: 32,
             journal_bytes_max: 4 << 20,

@@ -14,6 +14,7 @@ mod config;
 mod consumers;
 mod front;
 mod group;
+mod holds;
 mod journal;
 mod lifelines;
 mod map;

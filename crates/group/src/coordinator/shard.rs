@@ -15,6 +15,7 @@ use super::timers::{Deadline, Due, Timer, Timers};
 use super::turn::{Call, Services, Turn};
 use super::watch::Watch;
 use crate::message::{GroupError, Reply, Request, Token};
+use crate::probe::{self, Mark};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -144,6 +145,7 @@ impl Shard {
             settings: Arc::default(),
             lifelines: Lifelines::new(seed),
             notes: Notes::default(),
+            held: seeded(seed),
             parked: 0,
             strangers: seeded(seed),
             rebalances: BTreeMap::new(),
@@ -209,11 +211,13 @@ impl Shard {
     }
 
     /// Another request waits on the same connection behind this one, which should be answered
-    /// rather than held. Only held heartbeats care, and none are held yet; other parked requests
-    /// wait for others.
+    /// rather than held. Only held heartbeats care; other parked requests wait for others.
     pub fn handle_waiting_behind(&mut self, token: Token, now: Now) {
-        self.observe(now);
-        let _ = token;
+        let now = self.observe(now);
+        if let Some((group, member)) = self.services.held.get(&token).cloned() {
+            probe::hit(Mark::CoordinatorHoldGaveWay);
+            self.turn(&group, now, |turn| turn.give_way(&member));
+        }
     }
 
     /// The topics of the cluster: complete, and no older than any record or request given to this
@@ -293,6 +297,9 @@ impl Shard {
                 }
                 Timer::Revocation(group, member) => {
                     self.turn(group, now, |turn| turn.revocation_surfaced(member, queued))
+                }
+                Timer::Hold(group, member) => {
+                    self.turn(group, now, |turn| turn.hold_surfaced(member, queued))
                 }
                 Timer::Assignment(group) => {
                     self.turn(group, now, |turn| turn.assignment_surfaced(queued))

@@ -29,6 +29,8 @@ pub(super) enum Timer {
     Pending(GroupId, MemberId),
     /// Consumer protocol: a member did not give up what it was told to in its rebalance timeout.
     Revocation(GroupId, MemberId),
+    /// A heartbeat's answer was kept long enough.
+    Hold(GroupId, MemberId),
     /// Consumer protocol: a group's next target is to be computed.
     Assignment(GroupId),
     /// Expired offsets are looked for.
@@ -85,6 +87,21 @@ impl Deadline {
 
     /// Judges the heap entry that surfaced for `queued` while it is `now`, and disarms where due.
     pub(super) fn surfaced(&mut self, queued: Instant, now: Instant) -> Due {
+        let due = self.passed(queued, now);
+        let late = now.since(queued);
+        if due == Due::Now && late > STALL {
+            // Nobody looked at the time for a while, so perhaps nobody listened either: what
+            // would put this off may be waiting to be read.
+            probe::hit(Mark::CoordinatorForgaveStall);
+            self.at = now + late.min(FORGIVEN_MAX);
+            self.queued = self.at;
+            return Due::Later(self.at);
+        }
+        due
+    }
+
+    /// The same for what is due however late it is noticed.
+    pub(super) fn passed(&mut self, queued: Instant, now: Instant) -> Due {
         if queued != self.queued {
             return Due::Never;
         }
@@ -95,15 +112,6 @@ impl Deadline {
         if self.at > now {
             self.queued = self.at.min(now + HORIZON);
             return Due::Later(self.queued);
-        }
-        let late = now.since(queued);
-        if late > STALL {
-            // Nobody looked at the time for a while, so perhaps nobody listened either: what
-            // would put this off may be waiting to be read.
-            probe::hit(Mark::CoordinatorForgaveStall);
-            self.at = now + late.min(FORGIVEN_MAX);
-            self.queued = self.at;
-            return Due::Later(self.at);
         }
         self.at = NEVER;
         Due::Now

@@ -41,6 +41,8 @@ pub(super) struct Services {
     pub(super) lifelines: Lifelines,
     /// What is to be kept of the groups' journals.
     pub(super) notes: Notes,
+    /// Heartbeats whose answers are kept, over all groups: whose they are.
+    pub(super) held: Map<Token, (GroupId, MemberId)>,
     /// Requests parked over all groups.
     pub(super) parked: usize,
     /// Parked joins of members that were never told their id, by connection.

@@ -119,6 +119,10 @@ impl Broker {
         self.shard.handle_connection_closed(connection, now);
     }
 
+    pub fn waiting_behind(&mut self, token: Token, now: Now) {
+        self.shard.handle_waiting_behind(token, now);
+    }
+
     pub fn timeout(&mut self, now: Now) {
         self.shard.handle_timeout(now);
     }

@@ -47,6 +47,7 @@ fn reintroduced_bugs_change_scenarios() {
         (Fault::CoordinatorTakesStaleAssignments, "stale-generation.txt"),
         (Fault::CoordinatorRepeatsGenerations, "restart.txt"),
         (Fault::CoordinatorForgetsRemovals, "absence.txt"),
+        (Fault::CoordinatorKeepsNews, "holds.txt"),
     ] {
         let text = fs::read_to_string(folder().join(file)).expect("a readable scenario");
         probe::inject(Some(fault));

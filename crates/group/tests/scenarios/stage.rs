@@ -107,13 +107,14 @@ impl Stage {
             "enter" => self.enter(&command)?,
             "report" => self.report(&command)?,
             "exit" => self.exit(&command)?,
-            "patience" => self.patience.interval_min = Some(span(command.word()?)?),
+            "patience" => self.be_patient(&command)?,
             "consumers" => self.describe_consumers(&command)?,
             "leave" => self.leave(&command)?,
             "commit" => self.commit(&command)?,
             "fetch" => self.fetch(&command)?,
             "delete-offsets" => self.delete_offsets(&command)?,
             "describe" | "list" | "delete-group" => self.administer(&command)?,
+            "behind" => self.wait_behind(command.word()?),
             "group" => self.view(&command),
             "advance" => self.advance(span(command.word()?)?),
             "close" => self.close(command.word()?),
@@ -464,6 +465,20 @@ impl Stage {
             }
         }
         panic!("a deadline stands still at {}", at(self.now));
+    }
+
+    fn be_patient(&mut self, command: &Command<'_>) -> Done {
+        let interval_min = command.words().first().map(|word| span(word)).transpose()?;
+        self.patience = Patience { interval_min, hold_max: command.span("hold")? };
+        Ok(())
+    }
+
+    /// Another request waits behind the last one of this member.
+    fn wait_behind(&mut self, name: &str) {
+        let last = self.askers.iter().rev().find(|(_, asker)| *asker == name);
+        if let Some(token) = last.map(|(token, _)| *token) {
+            self.broker.waiting_behind(token, self.clock());
+        }
     }
 
     fn close(&mut self, name: &str) {

@@ -23,7 +23,8 @@ pub struct Plan {
     /// Slots that are filled at the start.
     pub members: usize,
     pub protocol: Protocol,
-    pub patience: Patience,
+    /// What most members bear.
+    patience: Patience,
     assignors: Vec<Assignor>,
     statics: usize,
     pub session_timeout: Duration,
@@ -52,7 +53,8 @@ impl Plan {
             protocol,
             patience: Patience {
                 interval_min: rng.percent(50).then_some(SHORTEST),
-                hold_max: None,
+                hold_max: Some(Duration::from_millis(rng.between(100, 3000)))
+                    .filter(|_| rng.percent(75)),
             },
             assignors: assignors.to_vec(),
             statics: rng.below(4),
@@ -60,6 +62,12 @@ impl Plan {
             rebalance_timeout: Duration::from_millis(rng.between(2000, 10_000)),
             request_timeout: Duration::from_millis(rng.between(1500, 5000)),
         }
+    }
+
+    /// What the client in this slot bears; in every fourth slot answers are not kept.
+    pub fn patience(&self, slot: usize) -> Patience {
+        let hold_max = self.patience.hold_max.filter(|_| slot % 4 != 3);
+        Patience { hold_max, ..self.patience }
     }
 }
 

@@ -56,6 +56,8 @@ const FAULTS_ELSEWHERE: &[Fault] = &[
     Fault::CoordinatorRepeatsGenerations,
     // absence.txt: members never delete what they committed.
     Fault::CoordinatorForgetsRemovals,
+    // holds.txt: whoever hears late of a rebalance still comes to it.
+    Fault::CoordinatorKeepsNews,
 ];
 
 /// What one seed came to.

@@ -66,6 +66,12 @@ impl Connection {
         self.client_open && self.site_open
     }
 
+    /// The request that came last, if it has no reply yet.
+    pub fn last_awaiting(&self) -> Option<Token> {
+        let (token, _, reply) = self.awaiting.back()?;
+        reply.is_none().then_some(*token)
+    }
+
     /// A request reached the site: its token.
     pub fn expect(&mut self, own: usize, call: CallId) -> Token {
         self.requests += 1;

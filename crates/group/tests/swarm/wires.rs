@@ -32,7 +32,7 @@ impl World {
 
     pub fn arrive_at_site(&mut self, index: usize) {
         let connection = &mut self.connections[index];
-        let site = connection.site;
+        let (site, slot) = (connection.site, connection.slot);
         if self.sites[site].paused_until > self.now {
             let at = self.sites[site].paused_until;
             return self.at(at, Event::ToSite(index));
@@ -41,6 +41,7 @@ impl World {
             return;
         }
         let Some((call, sent)) = connection.to_site.pop_front() else { return };
+        let elder = connection.last_awaiting();
         let token = connection.expect(index, call);
         let mut fresh = [0; 16];
         fresh[..8].copy_from_slice(&self.rng.next().to_be_bytes());
@@ -54,15 +55,19 @@ impl World {
             Sent::Observe => self.ask_everything(),
         };
         let now = self.clock();
+        let patience = self.plan.patience(slot);
         let Some(broker) = &mut self.sites[site].broker else { return };
         broker.request(Request {
             token,
             connection: ConnectionId(index as u64),
-            client: Client { id: "m", host: "h", patience: self.plan.patience },
+            client: Client { id: "m", host: "h", patience },
             fresh,
             now,
             body,
         });
+        if let Some(elder) = elder {
+            broker.waiting_behind(elder, now);
+        }
         self.after_site(site);
     }
 

@@ -1,5 +1,6 @@
 //! One member: what it says of itself, what of it is parked, when it is taken for dead.
 
+use super::super::holds::Hold;
 use super::super::timers::Deadline;
 use super::super::turn::cut;
 use super::super::view::Who;
@@ -42,6 +43,8 @@ pub(in super::super) struct Member {
     pub(in super::super) joined_at: Instant,
     /// When it last synced, for the journal.
     pub(in super::super) synced_at: Option<Instant>,
+    /// A heartbeat whose answer is kept.
+    pub(in super::super) hold: Hold,
     pub(super) parked: Parked,
     pub(super) owes_sync: bool,
 }
@@ -99,6 +102,7 @@ impl Member {
             connection: None,
             joined_at: Instant::ZERO,
             synced_at: None,
+            hold: Hold::default(),
             parked: Parked::No,
             owes_sync: false,
         }

@@ -138,5 +138,6 @@ impl Shard {
         self.services.watch.clear();
         self.services.lifelines.clear();
         debug_assert_eq!(self.services.parked, 0, "every parked request was answered");
+        debug_assert!(self.services.held.is_empty(), "every kept answer was given");
     }
 }

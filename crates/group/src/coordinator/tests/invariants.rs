@@ -10,18 +10,27 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 /// Panics where the shard contradicts itself.
 pub(super) fn check(shard: &Shard) {
-    let mut parked = 0;
+    let (mut parked, mut held) = (0, 0);
     for group in shard.all_groups() {
         counts_are_true(group);
         stable_and_empty_agree_with_the_log(group);
         nobody_is_immortal(group);
         consumers_are_true(group);
         assert!(!group.is_void(), "{} is void and kept", group.id);
+        held += only_the_stable_are_held(group);
         parked += group.roster.in_order().iter().filter(|(_, m)| m.is_parked()).count();
     }
     assert_eq!(shard.parked(), parked, "parked requests are counted");
+    assert_eq!(shard.services().held.len(), held, "kept answers are known by their tokens");
     lifelines_are_counted(shard);
     watched_topics_are_subscribed(shard);
+}
+
+/// An answer is kept while there is nothing to tell, and that is in stable groups only.
+fn only_the_stable_are_held(group: &Group) -> usize {
+    let held = group.roster.in_order().iter().filter(|(_, m)| m.hold.is_kept()).count();
+    assert!(held == 0 || group.phase.is_stable(), "{} keeps news from its members", group.id);
+    held
 }
 
 fn lifelines_are_counted(shard: &Shard) {

@@ -2,6 +2,7 @@
 //! new id.
 
 use super::super::super::barrier::Phase;
+use super::super::super::holds::Hold;
 use super::super::super::record::{GroupMetadata, Record};
 use super::super::super::roster::{Member, Parked, Pending, Supported};
 use super::super::super::timers::{Deadline, Timer};
@@ -230,6 +231,7 @@ impl Turn<'_> {
         let leader_before = self.group.roster.leader().cloned();
         let wanted_before = self.topics_wanted_by(old);
         let owes_partitions = self.owes_partitions(old);
+        self.refuse_held(old, GroupError::FencedInstanceId);
         if let Some(parked) = self.group.roster.replace(old, new.clone()) {
             if parked != Parked::No {
                 probe::hit(Mark::CoordinatorFencedParked);
@@ -239,8 +241,9 @@ impl Turn<'_> {
         }
         // Through the roster, which counts the bytes of what a member says about itself.
         self.group.roster.update(&new, |member| {
-            // The old id's timer finds no member when it surfaces.
+            // The old id's timers find no member when they surface.
             member.session = Deadline::unarmed();
+            member.hold = Hold::default();
             member.client_id = Arc::from(call.client.id);
             member.client_host = Arc::from(call.client.host);
         });

@@ -77,6 +77,7 @@ impl Turn<'_> {
 
     /// Forgets the soft state and tells whoever waits to look for another coordinator.
     pub(in super::super) fn let_everyone_go(&mut self) {
+        self.refuse_all_held(GroupError::NotCoordinator);
         for id in self.group.roster.ids_where(Member::is_parked) {
             probe::hit(Mark::CoordinatorLapsedParked);
             self.refuse_parked(&id, GroupError::NotCoordinator, &id);
@@ -120,6 +121,7 @@ impl Turn<'_> {
 
     /// Removes a member and answers what it has parked: it is not known any more.
     pub(in super::super) fn remove_member(&mut self, id: &str) {
+        self.refuse_held(id, GroupError::UnknownMemberId);
         self.refuse_parked(id, GroupError::UnknownMemberId, "");
         if let Some(member) = self.group.roster.remove(id) {
             self.services.lifelines.cut(member.connection);

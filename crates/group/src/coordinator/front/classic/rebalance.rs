@@ -35,6 +35,7 @@ impl Turn<'_> {
             probe::hit(Mark::CoordinatorOvertookGeneration);
             self.send_syncs_back(GroupError::RebalanceInProgress);
         }
+        self.refuse_all_held(GroupError::RebalanceInProgress);
         self.group.roster.forgive_syncs();
         self.group.barrier.disarm();
         let rebalance_timeout = self.group.roster.rebalance_timeout();

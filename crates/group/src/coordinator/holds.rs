@@ -1,0 +1,133 @@
+//! Held heartbeats: the answer to a member that has nothing to hear is kept until it has, so that
+//! news reach it at once instead of with its next heartbeat (issue 4).
+//!
+//! A kept answer is given as soon as something changes for its member, another request waits
+//! behind it on its connection, or its time is up. What a member is then told is its front's
+//! knowledge; who bears being kept waiting is the shell's ([`Patience`]). One answer is kept for
+//! each member, and no more than [`Config::held_max`](super::Config::held_max) over a shard.
+
+use super::group::Group;
+use super::timers::{Deadline, Due, Timer};
+use super::turn::{Call, Turn};
+use crate::message::admin::GroupKind;
+use crate::message::{GroupError, Patience, Reply, Token};
+use crate::probe::{self, Fault, Mark};
+use alloc::vec::Vec;
+use core::time::Duration;
+use ottla_model::{Instant, MemberId};
+
+/// A member's place for one kept answer.
+#[derive(Debug)]
+pub(super) struct Hold {
+    token: Option<Token>,
+    end: Deadline,
+}
+
+/// For how long an answer may be kept from a member of this patience: so short that, if it is the
+/// last one to reach the member, two more heartbeats fit into its session. `None`: not at all.
+pub(super) fn hold_time(patience: Patience, session_timeout: Duration) -> Option<Duration> {
+    let time = patience.hold_max?.min(session_timeout / SESSION_SHARE);
+    (time >= HOLD_MIN).then_some(time)
+}
+
+impl Default for Hold {
+    fn default() -> Self {
+        Self { token: None, end: Deadline::unarmed() }
+    }
+}
+
+impl Hold {
+    /// Whether an answer is kept.
+    pub(super) fn is_kept(&self) -> bool {
+        self.token.is_some()
+    }
+}
+
+impl Turn<'_> {
+    /// Keeps the answer to a heartbeat of a member that has nothing to hear; false where it is to
+    /// be given now.
+    pub(super) fn hold(&mut self, call: &Call<'_>, id: &str, session_timeout: Duration) -> bool {
+        let Some(time) = hold_time(call.client.patience, session_timeout) else { return false };
+        if self.services.held.len() >= self.services.config.held_max {
+            return false;
+        }
+        let group = self.group.id.clone();
+        let Some((id, hold)) = place(self.group, id) else { return false };
+        let timer = || Timer::Hold(group.clone(), id.clone());
+        self.services.timers.arm(&mut hold.end, self.now.mono, time, timer);
+        hold.token = Some(call.token);
+        self.services.held.insert(call.token, (group, id));
+        true
+    }
+
+    /// Takes a member's kept answer, to give it.
+    pub(super) fn unhold(&mut self, id: &str) -> Option<Token> {
+        if self.services.held.is_empty() {
+            return None;
+        }
+        let (_, hold) = place(self.group, id)?;
+        let token = hold.token.take()?;
+        hold.end.disarm();
+        self.services.held.remove(&token);
+        Some(token)
+    }
+
+    /// Gives a kept answer because waiting longer would be for nothing: its time is up, or its
+    /// client wants something else.
+    pub(super) fn give_way(&mut self, id: &str) {
+        if let Some(token) = self.unhold(id) {
+            self.reply(token, Reply::Heartbeat(Ok(())));
+        }
+    }
+
+    /// Refuses a heartbeat whose answer was kept.
+    pub(super) fn refuse_held(&mut self, id: &str, error: GroupError) {
+        if let Some(token) = self.unhold(id) {
+            self.reply(token, Reply::Heartbeat(Err(error)));
+        }
+    }
+
+    /// Refuses every heartbeat of this group whose answer was kept: something happened to all.
+    pub(super) fn refuse_all_held(&mut self, error: GroupError) {
+        if self.services.held.is_empty() || probe::has(Fault::CoordinatorKeepsNews) {
+            return;
+        }
+        for id in self.holders() {
+            probe::hit(Mark::CoordinatorToldHeld);
+            self.refuse_held(&id, error);
+        }
+    }
+
+    /// A hold's heap entry surfaced. A process that stood still gives no reason to keep an answer
+    /// longer.
+    pub(super) fn hold_surfaced(&mut self, id: &MemberId, queued: Instant) -> Due {
+        let now = self.now.mono;
+        let Some((_, hold)) = place(self.group, id) else { return Due::Never };
+        let due = hold.end.passed(queued, now);
+        if due == Due::Now {
+            probe::hit(Mark::CoordinatorHeldInFull);
+            self.give_way(id);
+        }
+        due
+    }
+
+    fn holders(&self) -> Vec<MemberId> {
+        self.group.roster.ids_where(|member| member.hold.is_kept())
+    }
+}
+
+/// A member's place, and its own copy of its id.
+fn place<'g>(group: &'g mut Group, id: &str) -> Option<(MemberId, &'g mut Hold)> {
+    match group.kind {
+        GroupKind::Classic => {
+            let (id, member) = group.roster.entry_mut(id)?;
+            Some((id.clone(), &mut member.hold))
+        }
+        GroupKind::Consumer | GroupKind::Register => None,
+    }
+}
+
+/// Of a session, what an answer may be kept.
+const SESSION_SHARE: u32 = 3;
+/// Keeping an answer for less is not worth the work.
+const HOLD_MIN: Duration = Duration::from_millis(100);
