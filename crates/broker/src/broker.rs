@@ -6,6 +6,7 @@ use crate::fetching;
 use crate::metrics::Metrics;
 use crate::net::{Admission, Complaints, Lifeline, Limits, Lines, Listener, Session};
 use crate::partitions::Partitions;
+use crate::patience::Patiences;
 use crate::shards::Shards;
 use ottla_cluster::Cluster;
 use ottla_model::NodeId;
@@ -17,6 +18,8 @@ use tokio::sync::Semaphore;
 pub(crate) struct Broker {
     /// Its settings, as of its start.
     pub(crate) config: Config,
+    /// Which client bears being kept waiting.
+    pub(crate) patiences: Patiences,
     /// Who it is.
     pub(crate) node: NodeId,
     /// Every listener, with what it advertises.
@@ -76,6 +79,7 @@ impl Broker {
         };
         let admission = Admission::new(config.max_connections, config.max_connections_per_ip);
         Self {
+            patiences: Patiences::new(&config),
             node: NodeId(config.node_id),
             listeners,
             limits,

@@ -15,6 +15,7 @@ mod identity;
 mod metrics;
 mod net;
 mod partitions;
+pub mod patience;
 mod server;
 mod shards;
 #[cfg(test)]

@@ -158,6 +158,11 @@ impl Server {
         self.broker.fetches.count()
     }
 
+    /// How many heartbeats have an answer that is kept until there is something to tell.
+    pub fn held_heartbeats(&self) -> usize {
+        self.broker.shards.held_heartbeats()
+    }
+
     /// Stops: accepts nobody any more, answers what is in flight, closes everything. Returns
     /// whether that was done within `shutdown.grace.ms`; what was not is cut.
     pub async fn stop(mut self) -> bool {

@@ -51,7 +51,9 @@ pub(super) fn ask_shard(cx: &mut Context<'_>, shard: Arc<Cell>, body: Ask<'_>) -
         // Nothing else needs a new name.
         _ => [0; 16],
     };
-    let client = Client { id: cx.client_id, host: &cx.session.host, ..Client::default() };
+    let broker = cx.broker;
+    let patience = *cx.session.patience.get_or_insert_with(|| broker.patiences.of("", ""));
+    let client = Client { id: cx.client_id, host: &cx.session.host, patience };
     let asked = shard.ask(cx.session.id, client, fresh, cx.now, body);
     Question { asked, shard: Some(shard) }
 }

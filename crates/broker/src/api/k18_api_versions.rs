@@ -24,6 +24,8 @@ pub(super) fn handle(cx: &mut Context<'_>, request: ApiVersionsRequest<'_>) -> A
         if !is_software_name(name) || !is_software_name(version) {
             return refuse(cx, ErrorCode::InvalidRequest);
         }
+        cx.session.patience = Some(cx.broker.patiences.of(name, version));
+        tracing::debug!(peer = %cx.session.peer, name, version, "client software");
     }
     if let Some(cluster) = request.cluster_id {
         let image = cx.broker.cluster.image();

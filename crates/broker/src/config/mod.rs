@@ -15,7 +15,7 @@ pub use groups::SETTINGS as GROUP_SETTINGS;
 pub(crate) use load::bad_listener;
 pub use load::{ConfigError, HostPort, ListenerSpec, Source};
 pub use table::Setting;
-pub use value::{Durability, Kind, RegisterAssignor};
+pub use value::{Durability, Kind, PerClient, RegisterAssignor};
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -127,6 +127,19 @@ settings! {
     /// How the partitions of a register group are shared out, unless the group says otherwise:
     /// `range`, contiguous for each topic, or `roundrobin`, one after the other over all topics.
     ours register_assignor "register.assignor": RegisterAssignor = RegisterAssignor::Range, ();
+
+    /// How long the answer to a heartbeat may be kept, so that news reach its member at once:
+    /// `CLIENT=MILLISECONDS` by the name a client gives of itself (`client.software.name`),
+    /// separated by commas, `*` for every client that is not named. 0 keeps none. A client named
+    /// neither here nor by `*` is treated as it was measured to bear; an unknown one is answered
+    /// at once. Never longer than a third of the member's session.
+    ours group_heartbeat_hold_max "group.heartbeat.hold.max.ms": PerClient =
+        PerClient::default(), ();
+
+    /// The shortest interval between heartbeats that a member of the consumer protocol is told
+    /// while it owes or awaits something, in the same form. 0: it is always told its group's.
+    ours group_heartbeat_interval_min "group.heartbeat.interval.min.ms": PerClient =
+        PerClient::default(), ();
 
     /// The most members of one group.
     kafka group_max_size "group.max.size": usize = 20_000, 1..=1_000_000;

@@ -1,6 +1,7 @@
 //! The types a setting can have: how each is read from text, shown, bounded and documented.
 
 use ottla_group::assign::Assignor;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -194,6 +195,47 @@ impl Value for Durability {
         "fsync or page-cache".into()
     }
 }
+
+/// A time for each client software that is named.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PerClient(BTreeMap<String, Duration>);
+
+impl PerClient {
+    /// The time of the software of this name, or of all others.
+    pub fn of(&self, software: &str) -> Option<Duration> {
+        self.0.get(software).or_else(|| self.0.get("*")).copied()
+    }
+}
+
+impl Value for PerClient {
+    type Bounds = ();
+    const KIND: Kind = Kind::List;
+
+    fn parse(text: &str, (): &()) -> Result<Self, String> {
+        let pair = |pair: &str| {
+            let (name, millis) = pair.trim().split_once('=')?;
+            let millis =
+                millis.trim().parse().ok().filter(|millis| *millis <= PER_CLIENT_MS_MAX)?;
+            let name = name.trim();
+            (!name.is_empty()).then(|| (name.to_owned(), Duration::from_millis(millis)))
+        };
+        let pairs = text.split(',').filter(|part| !part.trim().is_empty());
+        let all: Option<_> = pairs.map(pair).collect();
+        all.map(Self).ok_or_else(|| format!("must be {}", Self::explain(&())))
+    }
+
+    fn show(&self) -> String {
+        let pairs = self.0.iter().map(|(name, time)| format!("{name}={}", time.as_millis()));
+        pairs.collect::<Vec<_>>().join(",")
+    }
+
+    fn explain((): &()) -> String {
+        format!("CLIENT=MILLISECONDS, each at most {PER_CLIENT_MS_MAX}")
+    }
+}
+
+/// Nobody is kept waiting longer than a minute.
+const PER_CLIENT_MS_MAX: u64 = 60_000;
 
 /// How the partitions of a register group are shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -126,6 +126,11 @@ impl Snapshot {
         self.gauges = vec![
             ("connections", "Open connections", broker.admission.count() as u64),
             ("fetches_waiting", "Fetches that wait for records", broker.fetches.count() as u64),
+            (
+                "heartbeats_held",
+                "Heartbeats whose answers are kept until there is something to tell",
+                broker.shards.held_heartbeats() as u64,
+            ),
             ("fetch_sessions", "Open fetch sessions", broker.fetch_sessions.count() as u64),
         ];
     }

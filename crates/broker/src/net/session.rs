@@ -2,6 +2,7 @@
 
 use super::line::Line;
 use super::listener::Listener;
+use ottla_group::message::Patience;
 use ottla_model::ConnectionId;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -18,6 +19,8 @@ pub(crate) struct Session {
     pub(crate) host: Arc<str>,
     /// The listener it came in by; its advertised address is what this peer is told.
     pub(crate) listener: Arc<Listener>,
+    /// What its client bears, once that has said what it is.
+    pub(crate) patience: Option<Patience>,
     /// By which it can be broken.
     pub(super) line: Arc<Line>,
     /// Coordinator shards that hold something for this connection and must hear of its end.
@@ -33,6 +36,6 @@ impl Session {
         line: Arc<Line>,
     ) -> Self {
         let host = format!("/{}", peer.ip().to_canonical()).into();
-        Self { id, peer, host, listener, line, shards: BTreeSet::new() }
+        Self { id, peer, host, listener, line, patience: None, shards: BTreeSet::new() }
     }
 }

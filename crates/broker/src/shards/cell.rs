@@ -121,6 +121,11 @@ impl Cell {
         self.lock().load_took
     }
 
+    /// Heartbeats whose answers are kept now.
+    pub(super) fn held_heartbeats(&self) -> usize {
+        self.lock().shard.held()
+    }
+
     /// Whether it answers.
     pub(crate) fn is_active(&self) -> bool {
         matches!(self.lock().shard.lifecycle(), Lifecycle::Active(_))
@@ -136,7 +141,7 @@ impl Cell {
         body: Ask<'_>,
     ) -> Asked {
         let lost = body.refused(GroupError::NotCoordinator);
-        let is_heartbeat = matches!(body, Ask::Heartbeat(_));
+        let is_heartbeat = matches!(body, Ask::Heartbeat(_) | Ask::ConsumerHeartbeat(_));
         let mut core = self.enter();
         if core.is_disk_full(now) && appends(&body) {
             return Asked::Now(lost.refused(GroupError::StorageError));

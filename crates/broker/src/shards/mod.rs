@@ -135,6 +135,11 @@ impl Shards {
         self.each(Cell::resign);
     }
 
+    /// Heartbeats whose answers are kept now.
+    pub(crate) fn held_heartbeats(&self) -> usize {
+        self.cells.load().iter().map(|cell| cell.held_heartbeats()).sum()
+    }
+
     /// Tells a shard that holds something for a connection that the connection is gone.
     pub(crate) fn connection_closed(&self, shard: i32, connection: ConnectionId) {
         if let Some(cell) = self.cell(PartitionId(shard)) {

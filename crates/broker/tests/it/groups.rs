@@ -14,7 +14,7 @@ use ottla_wire::generated::sync_group_request::SyncGroupRequestAssignment;
 use ottla_wire::generated::*;
 use ottla_wire::{ApiKey, ErrorCode};
 
-fn find(client: &mut Client, group: &str) {
+pub(crate) fn find(client: &mut Client, group: &str) {
     let keys = vec![group];
     let request = FindCoordinatorRequest { coordinator_keys: keys, ..Default::default() };
     let answer = client.ask(4, &request);
@@ -23,7 +23,7 @@ fn find(client: &mut Client, group: &str) {
     assert_eq!((error_code, node_id), (0, 1));
 }
 
-fn join<'a>(group: &'a str, member: &'a str) -> JoinGroupRequest<'a> {
+pub(crate) fn join<'a>(group: &'a str, member: &'a str) -> JoinGroupRequest<'a> {
     JoinGroupRequest {
         group_id: group,
         member_id: member,
@@ -36,7 +36,7 @@ fn join<'a>(group: &'a str, member: &'a str) -> JoinGroupRequest<'a> {
 }
 
 /// Joins as a new member; its id and generation.
-fn joined(client: &mut Client, group: &str) -> (String, i32) {
+pub(crate) fn joined(client: &mut Client, group: &str) -> (String, i32) {
     let answer = client.ask(5, &join(group, ""));
     let response: JoinGroupResponse<'_> = answer.read();
     assert_eq!(response.error_code, ErrorCode::MemberIdRequired.number(), "KIP-394");
@@ -72,7 +72,7 @@ fn heartbeat(client: &mut Client, group: &str, member: &str, generation: i32) ->
     ErrorCode::from_number(response.error_code).expect("a code")
 }
 
-fn commit(group: &str, offset: i64) -> OffsetCommitRequest<'_> {
+pub(crate) fn commit(group: &str, offset: i64) -> OffsetCommitRequest<'_> {
     let partition = OffsetCommitRequestPartition {
         partition_index: 0,
         committed_offset: offset,

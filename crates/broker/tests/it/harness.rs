@@ -116,6 +116,11 @@ impl TestBroker {
         self.server.as_ref().map_or(0, Server::waiting_fetches)
     }
 
+    /// Heartbeats whose answers are held now.
+    pub(crate) fn held_heartbeats(&self) -> usize {
+        self.server.as_ref().map_or(0, Server::held_heartbeats)
+    }
+
     /// Its data directory.
     pub(crate) fn data(&self) -> &Path {
         &self.folder.0

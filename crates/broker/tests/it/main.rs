@@ -7,6 +7,7 @@ mod effects;
 mod every_version;
 mod groups;
 mod harness;
+mod holds;
 mod http;
 mod records;
 mod settings;

@@ -8,6 +8,11 @@ use crate::message::admin::{List, Listing};
 use alloc::vec::Vec;
 
 impl Shard {
+    /// Heartbeats whose answers are kept now.
+    pub fn held(&self) -> usize {
+        self.services.held.len()
+    }
+
     /// Groups by state.
     pub fn states(&self) -> Observed<StateCounts> {
         let mut value = StateCounts::default();

@@ -54,6 +54,11 @@ impl Turn<'_> {
                 MemberId::from(member)
             }
         };
+        let line = self.group.roster.member(&id).and_then(|member| member.connection);
+        if line == Some(call.connection) {
+            // It waits behind its own heartbeat, which it knew to be in order.
+            self.give_way(&id);
+        }
         triggers.extend(self.leaving_trigger(call, leaver, &id));
         self.remove_member(&id);
         Ok(())
