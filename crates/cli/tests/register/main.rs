@@ -9,6 +9,7 @@ mod broker;
 mod death;
 mod failover;
 mod hostile;
+mod journal;
 mod member;
 mod page;
 mod steady;
