@@ -84,10 +84,10 @@ pub static ROWS: &[Row] = &[
     Row {
         software: LIBRDKAFKA,
         patience: bears(9_000, 200),
-        because: "2.16 has one heartbeat on its way at a time, on the coordinator's own connection, \
-                  and sends the next one when an answer has come and the interval has passed. It \
-                  gives up after the session timeout. Its timer for heartbeats is looked at twice a \
-                  second, hence no interval below 200 ms.",
+        because: "2.16 has one heartbeat on its way at a time, on the coordinator's own \
+                  connection, and sends the next one when an answer has come and the interval has \
+                  passed. It gives up after the session timeout. Its timer for heartbeats is \
+                  looked at twice a second, hence no interval below 200 ms.",
     },
     Row {
         software: "confluent-kafka-python",
@@ -117,9 +117,9 @@ pub static ROWS: &[Row] = &[
     Row {
         software: "kgo",
         patience: bears(6_000, 100),
-        because: "franz-go 1.22 waits for the answer in the loop that also hears of new topics, and \
-                  begins its interval with it; a request for metadata or to leave comes on the same \
-                  connection and releases it. Shorter, so that nothing else waits long.",
+        because: "franz-go 1.22 waits for the answer in the loop that also hears of new topics, \
+                  and begins its interval with it; a request for metadata or to leave comes on the \
+                  same connection and releases it. Shorter, so that nothing else waits long.",
     },
     Row {
         software: "kafka-python",
