@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+/// Watch a broker and a group at work for a few seconds, with nothing set up.
+///
 /// Three consumers share six partitions; one is killed, one leaves. It takes about ten seconds,
 /// needs no network but the loopback, and leaves nothing behind.
 #[derive(Args)]

@@ -29,24 +29,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a broker until SIGTERM or ctrl-c
-    ///
-    /// A setting comes from a flag, else from its OTTLA_* variable, else from the file, else it is
-    /// the default; docs/configuration.md has them all. What the broker logs goes to standard
-    /// error; OTTLA_TRACE=debug says more.
-    ///
-    /// Exit codes: 0 stopped on request, 1 stopped with requests unanswered, 2 unusable settings, 3
-    /// cannot start (address or data directory in use).
     Serve(serve::Arguments),
-    /// List, describe, create, alter and delete topics.
     Topic(topic::Arguments),
-    /// See what consumer groups do, and move or delete their offsets.
     Group(group::Arguments),
-    /// Send the lines of files or of standard input as records.
     Produce(produce::Arguments),
-    /// Print the records of a topic.
     Consume(consume::Arguments),
-    /// Watch a broker and a group at work for a few seconds, with nothing set up.
     Demo(demo::Arguments),
 }
 
@@ -58,5 +45,27 @@ fn main() -> ExitCode {
         Command::Produce(arguments) => produce::run(arguments),
         Command::Consume(arguments) => consume::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// A doc comment in the wrong place (on the variant, or on what is flattened) hides another.
+    fn assert_explained(command: &clap::Command) {
+        let name = command.get_name();
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let long = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+        let begins = long.starts_with(&*about) && long.len() > about.len() + 20;
+        assert!(!about.is_empty() && begins, "{name}: {about:?}, {long:?}");
+        assert!(!about.contains("Which cluster"), "{name}: {about:?}");
+        command.get_subcommands().for_each(assert_explained);
+    }
+
+    #[test]
+    fn every_command_says_in_a_line_and_at_length_what_it_does() {
+        Arguments::command().get_subcommands().for_each(assert_explained);
     }
 }

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tokio::sync::mpsc;
 
+/// Send the lines of files or of standard input as records.
+///
 /// One record a line. Returns when all of them are stored, each once and in order; exit code 4 if
 /// that is not known of one.
 #[derive(Args)]

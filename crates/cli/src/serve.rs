@@ -12,8 +12,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
-// Not a doc comment: that would take the place of the command's own help.
-// Flags are the strongest source of settings; see `settings` below for the others.
+/// Run a broker until SIGTERM or ctrl-c
+///
+/// A setting comes from a flag, else from its OTTLA_* variable, else from the file, else it is
+/// the default; docs/configuration.md has them all. What the broker logs goes to standard
+/// error; OTTLA_TRACE=debug says more.
+///
+/// Exit codes: 0 stopped on request, 1 stopped with requests unanswered, 2 unusable settings, 3
+/// cannot start (address or data directory in use).
 #[derive(Args)]
 pub(super) struct Arguments {
     /// Where to listen: HOST:PORT or NAME://HOST:PORT, port 0 for any; may be repeated

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Which cluster, and what is printed.
+// Not a doc comment: whatever command this is part of would have it for its own help.
+// Which cluster, and what is printed.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Connection and output")]
 pub(crate) struct Session {

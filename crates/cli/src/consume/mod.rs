@@ -16,6 +16,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
+/// Print the records of a topic.
+///
 /// Without --group it reads what is there and ends; with --follow it waits for more. With --group
 /// it shares the topic with the group's other members, goes on from its committed offsets, and
 /// ends by ctrl-c, SIGTERM, --count or --idle.

@@ -8,6 +8,8 @@ use crate::session::Session;
 use clap::Args;
 use serde::Serialize;
 
+/// Delete groups with their committed offsets.
+///
 /// A group must have no members. Exit code 1 if one has, 3 if there is no such group.
 #[derive(Args)]
 #[command(after_help = "\

@@ -12,6 +12,8 @@ use ottla_client::{Admin, OffsetSpec, TopicPartition};
 use serde::Serialize;
 use std::fmt::Write;
 
+/// Show a group's state, members and lag.
+///
 /// Lag is how many records lie between what the group committed and the end of a partition.
 /// Exit code 3 if there is no such group.
 #[derive(Args)]

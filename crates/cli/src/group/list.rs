@@ -8,6 +8,8 @@ use clap::Args;
 use ottla_client::admin::{GroupFilter, GroupListing};
 use serde::Serialize;
 
+/// List groups.
+///
 /// Exit code 0, with an empty list if there are none.
 #[derive(Args)]
 #[command(after_help = "\

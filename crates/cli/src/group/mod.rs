@@ -12,6 +12,8 @@ use crate::session::Session;
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 
+/// See what consumer groups do, and move or delete their offsets.
+///
 /// Works with Ottla and Apache Kafka alike. `ottla group COMMAND --help` has examples.
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
@@ -24,15 +26,10 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List groups.
     List(list::Arguments),
-    /// Show a group's state, members and lag.
     Describe(describe::Arguments),
-    /// Show, reset or delete a group's committed offsets.
     Offsets(offsets::Arguments),
-    /// Remove members from a group.
     RemoveMember(remove_member::Arguments),
-    /// Delete groups with their committed offsets.
     Delete(delete::Arguments),
 }
 

@@ -10,6 +10,8 @@ use ottla_client::Admin;
 use ottla_client::admin::{GroupMember, MemberToRemove};
 use serde::Serialize;
 
+/// Remove members from a group.
+///
 /// A removed member's partitions go to the others. If it lives it finds out and joins again, so
 /// this is for members that are gone for good: static ones above all, which the group otherwise
 /// waits for. Exit code 3 if there is no such member.

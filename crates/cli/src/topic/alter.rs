@@ -10,6 +10,8 @@ use ottla_client::Admin;
 use ottla_client::admin::{ConfigOp, ConfigResource};
 use serde::Serialize;
 
+/// Add partitions to a topic, or change its settings.
+///
 /// Settings are altered first: if the broker refuses one, nothing is changed.
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]

@@ -9,6 +9,8 @@ use clap::Args;
 use ottla_client::{ErrorCode, NewTopic};
 use serde::Serialize;
 
+/// Create topics.
+///
 /// Exit code 1 if the broker refuses, such as a name that is taken.
 #[derive(Args)]
 #[command(after_help = "\

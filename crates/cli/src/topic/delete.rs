@@ -9,6 +9,8 @@ use clap::Args;
 use ottla_client::ErrorCode;
 use serde::Serialize;
 
+/// Delete topics with their records and committed offsets.
+///
 /// Topics are named one by one, so there is no question back. Exit code 3 if one is not there.
 #[derive(Args)]
 #[command(after_help = "\

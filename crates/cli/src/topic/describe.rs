@@ -12,6 +12,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// Show a topic's partitions, offsets and settings.
+///
 /// Exit code 3 if there is no such topic.
 #[derive(Args)]
 #[command(after_help = "\

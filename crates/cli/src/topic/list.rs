@@ -8,6 +8,8 @@ use clap::Args;
 use ottla_client::TopicInfo;
 use serde::Serialize;
 
+/// List topics.
+///
 /// Exit code 0, with an empty list if there are none.
 #[derive(Args)]
 #[command(after_help = "\

@@ -11,6 +11,8 @@ use crate::session::Session;
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 
+/// List, describe, create, alter and delete topics.
+///
 /// Works with Ottla and Apache Kafka alike. `ottla topic COMMAND --help` has examples.
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
@@ -23,15 +25,10 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List topics.
     List(list::Arguments),
-    /// Show a topic's partitions, offsets and settings.
     Describe(describe::Arguments),
-    /// Create topics.
     Create(create::Arguments),
-    /// Add partitions to a topic, or change its settings.
     Alter(alter::Arguments),
-    /// Delete topics with their records and committed offsets.
     Delete(delete::Arguments),
 }
 

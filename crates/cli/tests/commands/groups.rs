@@ -1,6 +1,6 @@
 //! `ottla group`, with a group that has offsets and no members.
 
-use crate::world::{json, ottla, topic, unique};
+use crate::world::{Member, json, ottla, topic, unique};
 
 #[test]
 fn a_group_without_offsets_is_given_some_and_loses_them() {
@@ -47,4 +47,23 @@ fn what_cannot_be_planned_is_said_before_anything_is_done() {
     assert_eq!(reset(&["--topic", &topic, "--shift-by", "-1"]).code, 3);
     assert_eq!(ottla(&["group", "offsets", "show", &group]).code, 0);
     assert_eq!(ottla(&["group", "remove-member", &group, "--member", "x"]).code, 3);
+}
+
+/// Whoever changes the offsets of a group at work loses records or reads them twice.
+#[test]
+fn a_group_with_members_keeps_its_offsets_and_says_whom_to_stop() {
+    let (topic, group) = (topic("busy", 1), unique("group"));
+    let reset = ["group", "offsets", "reset", &group, "--topic", &topic, "--to-latest"];
+    let delete = ["group", "offsets", "delete", &group, "--topic", &topic];
+    ottla(&[&reset[..], &["--execute"]].concat()).ok();
+    let member = Member::start(&topic, &group);
+    for change in [&reset[..], &delete[..]] {
+        let planned = ottla(change).ok();
+        assert!(planned.err.contains("Not yet, though"), "{planned:?}");
+        let refused = ottla(&[change, &["--execute"]].concat());
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.err.contains("has 1 member ("), "{refused:?}");
+        assert!(refused.err.contains("hint: stop its consumers"), "{refused:?}");
+    }
+    drop(member);
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// What a command printed, and how it ended.
 #[derive(Debug)]
@@ -61,6 +62,40 @@ pub(crate) fn command(words: &[&str]) -> Command {
     command.args(words).env_clear().env("OTTLA_BROKERS", &*BROKERS).env("TZ", "UTC");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+/// A consumer in a group, for as long as it is held.
+pub(crate) struct Member(Child);
+
+impl Member {
+    /// Starts it; returns when the group is at rest with it in it.
+    pub(crate) fn start(topic: &str, group: &str) -> Self {
+        let before = members(group);
+        let words = ["consume", topic, "--group", group, "--property", "client.id=reader"];
+        let member = Self(command(&words).stdout(Stdio::null()).spawn().expect("it starts"));
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while members(group) != before + 1 {
+            assert!(Instant::now() < deadline, "it did not join {group}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        member
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// How many members a group at rest has.
+fn members(group: &str) -> usize {
+    let described = ottla(&["group", "describe", group, "--output", "json"]);
+    let described: Value = serde_json::from_str(&described.out).unwrap_or_default();
+    let is_stable = described[0]["state"] == "Stable";
+    let members = described[0]["members"].as_array().map_or(0, Vec::len);
+    if is_stable { members } else { 0 }
 }
 
 /// A name that no other test uses, whatever broker it is.

@@ -1,6 +1,6 @@
 //! `ottla group offsets delete`.
 
-use super::{Execution, Outcome};
+use super::{Execution, Outcome, changed, refusal};
 use crate::failure::{Code, Failure, Failures};
 use crate::partitions::Selection;
 use crate::print::{self, Report, Table};
@@ -10,10 +10,12 @@ use clap::Args;
 use ottla_client::{Admin, TopicPartition};
 use serde::Serialize;
 
+/// Delete committed offsets of topics that a group reads no more.
+///
 /// Shows which committed offsets would be deleted, and deletes them with --execute.
 ///
-/// No member of the group may be subscribed to the topics (exit code 1 if one is). Exit code 3 if
-/// the group has committed nothing there.
+/// The group must have no members while it is done: stop its consumers, delete, start them again.
+/// Exit code 1 if it has members, 3 if it has committed nothing there.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -36,24 +38,31 @@ pub(super) async fn run(session: &Session, arguments: Arguments) -> Outcome {
     let mut failures = Failures::default();
     let work = async {
         let committed = chosen(&admin, &arguments).await?;
+        let refusal = refusal(&admin, group).await?;
         if !execute {
-            return Ok(committed);
+            return Ok((committed, refusal));
+        }
+        if let Some(failure) = refusal {
+            return Err(failure);
         }
         let partitions = committed.iter().map(|(partition, _)| partition.clone());
         let mut deleted = Vec::new();
         for (partition, outcome) in admin.delete_group_offsets(group, partitions).await? {
             let line = committed.iter().find(|(of, _)| *of == partition).cloned();
-            deleted.extend(failures.keep(outcome).and(line));
+            deleted.extend(failures.keep(changed(outcome)).and(line));
         }
-        Ok::<_, Failure>(deleted)
+        Ok::<_, Failure>((deleted, None))
     };
     let asking = session.asking("asking the group's coordinator");
-    let lines = progress::during(&asking, work).await?;
+    let (lines, refusal) = progress::during(&asking, work).await?;
     let lines = lines.iter().map(line).collect();
     let report = Deleted { group: group.clone(), executed: execute, partitions: lines };
     print::report(session.output, &report)?;
     if !execute {
         print::note("\nThis is the plan; nothing is deleted. With --execute it is done.");
+        if let Some(failure) = refusal {
+            print::note(&format!("Not yet, though: {}.", failure.message));
+        }
     }
     failures.outcome()
 }

@@ -10,8 +10,11 @@ use crate::failure::{Code, Failure};
 use crate::partitions::Selection;
 use crate::session::Session;
 use clap::{Args, Subcommand};
-use ottla_client::{Admin, CommittedOffset, TopicPartition};
+use ottla_client::admin::GroupDescription;
+use ottla_client::{Admin, CommittedOffset, Error, ErrorCode, TopicPartition};
 
+/// Show, reset or delete a group's committed offsets.
+///
 /// Resetting and deleting show a plan and change nothing until --execute is given.
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
@@ -22,11 +25,8 @@ pub(super) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show what a group has committed.
     Show(show::Arguments),
-    /// Let a group go on from other offsets: a time, the first or last record, a number.
     Reset(reset::Arguments),
-    /// Delete committed offsets of topics that a group reads no more.
     Delete(delete::Arguments),
 }
 
@@ -62,7 +62,53 @@ async fn partitions(
     Ok(partitions)
 }
 
-/// How a plan is confirmed.
+/// Why the group's offsets cannot be changed now, if so. A group that is not there has no members.
+async fn refusal(admin: &Admin, group: &str) -> Result<Option<Failure>, Failure> {
+    match admin.describe_group(group).await {
+        Ok(described) => Ok(refused(&described)),
+        Err(error) if error.code() == Some(ErrorCode::GroupIdNotFound) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The same of what the coordinator says. A group without members may still wait for some.
+fn refused(described: &GroupDescription) -> Option<Failure> {
+    let GroupDescription { group, state, members, .. } = described;
+    let only = "only the offsets of a group without members can be changed";
+    let message = match &**members {
+        [] if matches!(&**state, "Empty" | "Dead") => return None,
+        [] => format!("group `{group}` is in the state {state}, and {only}"),
+        [first, rest @ ..] => format!(
+            "group `{group}` has {} member{} ({} at {}{}), and {only}",
+            members.len(),
+            if rest.is_empty() { "" } else { "s" },
+            first.client_id,
+            first.host.trim_start_matches('/'),
+            if rest.is_empty() { "" } else { " is one" },
+        ),
+    };
+    Some(Failure::new(Code::Refused, message).hint(match &**members {
+        [] => "members are on their way or just gone: stop its consumers, try again in a moment",
+        _ => STOP_HINT,
+    }))
+}
+
+/// What became of one offset that was to be changed.
+fn changed(outcome: Result<(), Error>) -> Result<(), Failure> {
+    outcome.map_err(|error| match error.code() {
+        // To change offsets without being a member is for groups that have none.
+        Some(ErrorCode::UnknownMemberId) => {
+            Failure::from(error).hint(format!("the group has members again: {STOP_HINT}"))
+        }
+        _ => error.into(),
+    })
+}
+
+const STOP_HINT: &str =
+    "stop its consumers, change its offsets, start them again; `ottla group describe` shows them";
+
+// Not a doc comment: the commands this is part of would have it for their own help.
+// How a plan is confirmed.
 #[derive(Args)]
 struct Execution {
     /// Do it; without this the plan is shown and nothing is changed
@@ -71,4 +117,45 @@ struct Execution {
     /// Show the plan and change nothing, which is the default
     #[arg(long, conflicts_with = "execute")]
     dry_run: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ottla_client::admin::GroupMember;
+
+    fn described(state: &str, members: usize) -> GroupDescription {
+        let member = GroupMember {
+            member: "m".into(),
+            instance: None,
+            client_id: "c".into(),
+            host: "/10.0.0.1".into(),
+            topics: Vec::new(),
+            assignment: Vec::new(),
+        };
+        GroupDescription {
+            group: "g".into(),
+            state: state.into(),
+            protocol_type: "consumer".into(),
+            assignor: String::new(),
+            epoch: None,
+            members: vec![member; members],
+        }
+    }
+
+    #[test]
+    fn only_a_group_that_is_at_rest_without_members_is_changed() {
+        assert_eq!(refused(&described("Empty", 0)), None);
+        assert_eq!(refused(&described("Dead", 0)), None);
+        let waiting = refused(&described("PreparingRebalance", 0)).expect("not yet");
+        assert!(waiting.message.contains("PreparingRebalance"), "{waiting:?}");
+        assert!(waiting.hint.is_some_and(|hint| hint.contains("try again")));
+    }
+
+    #[test]
+    fn members_are_counted_and_one_is_named() {
+        let message = |members| refused(&described("Stable", members)).expect("members").message;
+        assert!(message(1).contains("has 1 member (c at 10.0.0.1), and"), "{}", message(1));
+        assert!(message(2).contains("has 2 members (c at 10.0.0.1 is one), and"), "{}", message(2));
+    }
 }

@@ -1,7 +1,7 @@
 //! `ottla group offsets reset`: looks up what there is, plans, shows, and does it if told to.
 
 use super::plan::{self, Facts, Goal, Step};
-use super::{Committed, Execution, Outcome, partitions};
+use super::{Committed, Execution, Outcome, changed, partitions, refusal};
 use crate::failure::{Code, Failure, Failures};
 use crate::partitions::Selection;
 use crate::print::{self, Cell, Report, Table};
@@ -9,12 +9,12 @@ use crate::session::Session;
 use crate::{progress, when};
 use clap::Args;
 use jiff::ZonedDateTime;
-use ottla_client::{
-    Admin, CommittedOffset, ErrorCode, Offset, OffsetSpec, Timestamp, TopicPartition,
-};
+use ottla_client::{Admin, CommittedOffset, Offset, OffsetSpec, Timestamp, TopicPartition};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// Let a group go on from other offsets: a time, the first or last record, a number.
+///
 /// Shows which offsets a group would go on from, and sets them with --execute.
 ///
 /// The group must have no members while it is done: stop its consumers, reset, start them again.
@@ -78,10 +78,10 @@ pub(super) async fn run(session: &Session, arguments: Arguments) -> Outcome {
     let admin = session.admin()?;
     let execute = arguments.execution.execute;
     let work = planned(&admin, &arguments, goal, time);
-    let (steps, members) = progress::during(&session.asking("asking for offsets"), work).await?;
+    let (steps, refusal) = progress::during(&session.asking("asking for offsets"), work).await?;
     let mut failures = Failures::default();
     if execute {
-        if let Some(failure) = members {
+        if let Some(failure) = refusal {
             return Err(failure);
         }
         let work = set(&admin, &arguments.group, &steps, &mut failures);
@@ -93,7 +93,7 @@ pub(super) async fn run(session: &Session, arguments: Arguments) -> Outcome {
             print::note(&format!("\nTo records from {} on.", when::show(time)));
         }
         print::note("\nThis is the plan; nothing is changed. With --execute it is done.");
-        if let Some(failure) = members {
+        if let Some(failure) = refusal {
             print::note(&format!("Not yet, though: {}.", failure.message));
         }
     }
@@ -136,17 +136,16 @@ async fn planned(
     let facts = facts(admin, &partitions, &committed, time).await?;
     let (steps, without) = plan::plan(goal, &facts);
     if let [first, rest @ ..] = &*without {
-        print::note(&format!(
-            "Left out: {first} and {} more, in which the group has committed nothing.",
-            rest.len()
-        ));
+        let more =
+            if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        print::note(&format!("Left out: {first}{more}, where the group has committed nothing."));
     }
     if steps.is_empty() {
         let message = format!("group `{group}` has no offsets to reset");
         let hint = "name topics with --topic, and where to with --to-earliest or such";
         return Err(Failure::new(Code::NotFound, message).hint(hint));
     }
-    Ok((steps, members(admin, group).await?))
+    Ok((steps, refusal(admin, group).await?))
 }
 
 /// What is known of each partition.
@@ -188,25 +187,6 @@ async fn look_up(
     found.into_iter().map(offset).collect()
 }
 
-/// The failure that members of the group would make of it, if there are any.
-async fn members(admin: &Admin, group: &str) -> Result<Option<Failure>, Failure> {
-    let members = match admin.describe_group(group).await {
-        Ok(described) => described.members,
-        Err(error) if error.code() == Some(ErrorCode::GroupIdNotFound) => Vec::new(),
-        Err(error) => return Err(error.into()),
-    };
-    let Some(first) = members.first() else { return Ok(None) };
-    let message = format!(
-        "group `{group}` has {} members ({} at {} is one), and only the offsets of a group \
-         without members can be reset",
-        members.len(),
-        first.client_id,
-        first.host.trim_start_matches('/'),
-    );
-    let hint = "stop its consumers, reset, start them again; `ottla group describe` shows them";
-    Ok(Some(Failure::new(Code::Refused, message).hint(hint)))
-}
-
 /// Carries the plan out; answers what of it was done.
 async fn set(
     admin: &Admin,
@@ -220,7 +200,7 @@ async fn set(
     let mut done = Vec::new();
     for (partition, outcome) in outcomes {
         let step = steps.iter().find(|step| step.partition == partition).cloned();
-        done.extend(failures.keep(outcome).and(step));
+        done.extend(failures.keep(changed(outcome)).and(step));
     }
     Ok(Reset::new(group, true, &done))
 }

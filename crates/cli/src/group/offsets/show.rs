@@ -11,6 +11,8 @@ use ottla_client::{Admin, OffsetSpec};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// Show what a group has committed.
+///
 /// Exit code 0, with an empty list if the group has committed nothing.
 #[derive(Args)]
 #[command(after_help = "\
