@@ -48,7 +48,7 @@ pub(crate) fn ago(text: &str, now: &ZonedDateTime) -> Result<Timestamp, String> 
 /// A time of a record or a plan, in UTC, to the millisecond.
 pub(crate) fn show(time: ottla_client::Timestamp) -> String {
     match Timestamp::from_millisecond(time.0) {
-        Ok(time) => time.to_string(),
+        Ok(time) => format!("{time:.3}"),
         // No record of this world; its number is all there is to show.
         Err(_) => format!("{} ms", time.0),
     }

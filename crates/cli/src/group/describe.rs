@@ -1,6 +1,7 @@
-//! `ottla group describe`: state, members, and how far the group is.
+//! `ottla group describe`: state, members, whom it waits for, and how far it is.
 
 use super::Outcome;
+use super::journal::view::{BlockingView, blocking_table};
 use super::lag::{self, Progress};
 use crate::failure::{Failure, Failures};
 use crate::print::{self, Cell, Report, Table};
@@ -8,14 +9,15 @@ use crate::progress;
 use crate::session::Session;
 use clap::Args;
 use ottla_client::admin::{GroupDescription, GroupMember};
-use ottla_client::{Admin, OffsetSpec, TopicPartition};
+use ottla_client::{Admin, ErrorCode, ErrorKind, OffsetSpec, TopicPartition};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Show a group's state, members and lag.
+/// Show a group's state, members, lag and whom it waits for.
 ///
 /// Lag is how many records lie between what the group committed and the end of a partition.
-/// Exit code 3 if there is no such group.
+/// Whom the group waits for now, and for how long, only Ottla tells (`blocking` is null in the JSON
+/// of other brokers). Exit code 3 if there is no such group.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -50,7 +52,19 @@ async fn describe(admin: &Admin, group: &str) -> Result<Description, Failure> {
     // A partition that is gone, or whose leader is, has no end to measure from.
     let latest = latest.into_iter().filter_map(|(of, found)| Some((of, found.ok()?))).collect();
     let progress = lag::progress(&committed, &described.members, &latest);
-    Ok(description(&described, &progress))
+    let blocking = blocking(admin, group).await?;
+    Ok(Description { blocking, ..description(&described, &progress) })
+}
+
+/// Whom the group waits for; None where the broker does not tell.
+async fn blocking(admin: &Admin, group: &str) -> Result<Option<Vec<BlockingView>>, Failure> {
+    match admin.group_journal(group).await {
+        Ok(journal) => Ok(Some(journal.blocking.iter().map(BlockingView::from).collect())),
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
+        // It was there a moment ago, so it is nobody's any more.
+        Err(error) if error.code() == Some(ErrorCode::GroupIdNotFound) => Ok(Some(Vec::new())),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn description(group: &GroupDescription, progress: &[Progress]) -> Description {
@@ -61,6 +75,7 @@ fn description(group: &GroupDescription, progress: &[Progress]) -> Description {
         assignor: group.assignor.clone(),
         epoch: group.epoch,
         lag: lag::total(progress),
+        blocking: None,
         members: group.members.iter().map(member).collect(),
         partitions: progress.iter().map(|one| partition(one, &group.members)).collect(),
     }
@@ -103,6 +118,7 @@ struct Description {
     assignor: String,
     epoch: Option<i32>,
     lag: i64,
+    blocking: Option<Vec<BlockingView>>,
     members: Vec<MemberView>,
     partitions: Vec<PartitionView>,
 }
@@ -148,6 +164,9 @@ impl Description {
         line("epoch", &self.epoch.map(|epoch| epoch.to_string()).unwrap_or_default());
         line("members", &self.members.len().to_string());
         line("lag", &self.lag.to_string());
+        if let Some(blocking @ [_, ..]) = self.blocking.as_deref() {
+            text += &format!("\n{}", blocking_table(blocking).text());
+        }
         if !self.members.is_empty() {
             text += &format!("\n{}", self.members_table().text());
         }

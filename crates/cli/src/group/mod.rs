@@ -2,6 +2,7 @@
 
 mod delete;
 mod describe;
+pub(crate) mod journal;
 mod lag;
 mod list;
 mod offsets;
@@ -28,6 +29,7 @@ pub(crate) struct Arguments {
 enum Command {
     List(list::Arguments),
     Describe(describe::Arguments),
+    Journal(journal::Arguments),
     Offsets(offsets::Arguments),
     RemoveMember(remove_member::Arguments),
     Delete(delete::Arguments),
@@ -39,6 +41,7 @@ pub(crate) fn run(Arguments { session, command }: Arguments) -> ExitCode {
         match command {
             Command::List(arguments) => list::run(&session, arguments).await,
             Command::Describe(arguments) => describe::run(&session, arguments).await,
+            Command::Journal(arguments) => journal::run(&session, arguments).await,
             Command::Offsets(arguments) => offsets::run(&session, arguments).await,
             Command::RemoveMember(arguments) => remove_member::run(&session, arguments).await,
             Command::Delete(arguments) => delete::run(&session, arguments).await,

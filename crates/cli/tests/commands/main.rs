@@ -3,6 +3,7 @@
 
 mod demo;
 mod groups;
+mod journal;
 mod records;
 mod topics;
 mod world;

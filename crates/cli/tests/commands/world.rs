@@ -1,5 +1,6 @@
 //! A broker to ask and the command line to ask with.
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Output, Stdio};
@@ -71,14 +72,31 @@ impl Member {
     /// Starts it; returns when the group is at rest with it in it.
     pub(crate) fn start(topic: &str, group: &str) -> Self {
         let before = members(group);
-        let words = ["consume", topic, "--group", group, "--property", "client.id=reader"];
-        let member = Self(command(&words).stdout(Stdio::null()).spawn().expect("it starts"));
+        let member = Self::spawn(topic, group);
         let deadline = Instant::now() + Duration::from_secs(30);
         while members(group) != before + 1 {
             assert!(Instant::now() < deadline, "it did not join {group}");
             std::thread::sleep(Duration::from_millis(20));
         }
         member
+    }
+
+    /// Starts it; who knows when it joins.
+    pub(crate) fn spawn(topic: &str, group: &str) -> Self {
+        let words = ["consume", topic, "--group", group, "--property", "client.id=reader"];
+        Self(command(&words).stdout(Stdio::null()).spawn().expect("it starts"))
+    }
+
+    /// Tells it to stop; returns when it has.
+    pub(crate) fn stop(mut self) {
+        self.signal(Signal::TERM);
+        self.0.wait().expect("it ends");
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(pid, signal).expect("it is there");
     }
 }
 
@@ -116,6 +134,11 @@ static BROKERS: LazyLock<String> = LazyLock::new(|| match std::env::var("KAFKA_B
     Ok(brokers) => brokers,
     Err(_) => start(),
 });
+
+/// Whether it is Ottla that is asked, not an Apache Kafka.
+pub(crate) fn is_ottla() -> bool {
+    std::env::var_os("KAFKA_BOOTSTRAP").is_none()
+}
 
 /// Starts the broker that all tests share. It ends with this process: when nobody holds the
 /// other end of its standard input, `sh` kills it.

@@ -6,12 +6,17 @@
 mod configs;
 mod group_offsets;
 mod groups;
+mod journal;
 mod records;
 mod topics;
 
 pub use configs::{ConfigEntry, ConfigOp, ConfigResource, ConfigSource, ResourceKind};
 pub use group_offsets::CommittedOffset;
 pub use groups::{GroupDescription, GroupFilter, GroupListing, GroupMember, MemberToRemove};
+pub use journal::{Blocking, GroupJournal};
+pub use ottla_group::coordinator::{
+    Caller, Cause, JournalEntry, MemberTimes, Move, Outcome, Trigger, Who,
+};
 pub use topics::{CreatedTopic, NewTopic};
 
 use crate::cluster::{Broker, Cluster, Purpose, Retry};
