@@ -1,7 +1,8 @@
 //! Which client bears which way to hear of a change at once: its heartbeat's answer kept
 //! (*hold*), or a short interval between heartbeats while it owes or awaits something
 //! (*interval*). A table by the name that a client gives of itself in ApiVersions (v3 and later);
-//! every row has the measurement it rests on. A client that is not in it gets neither.
+//! every row says what it rests on, so far the clients' sources and the matrix, in which they all
+//! run with it, not yet measurements. A client that is not in it gets neither.
 //!
 //! Knows no group and no connection; what is done with it is the core's rule.
 
@@ -42,16 +43,16 @@ impl Patiences {
     /// What a client of this name and version bears; both empty for one that names neither.
     pub(crate) fn of(&self, name: &str, version: &str) -> Patience {
         let known = row(name, version);
-        let measured = known.map_or(Patience::default(), |row| row.patience);
+        let borne = known.map_or(Patience::default(), |row| row.patience);
         let software = known.map_or(name, |row| row.software);
-        let wanted = |settings: &PerClient, measured| match settings.of(software) {
+        let wanted = |settings: &PerClient, borne| match settings.of(software) {
             Some(Duration::ZERO) => None,
             Some(wanted) => Some(wanted),
-            None => measured,
+            None => borne,
         };
         Patience {
-            hold_max: wanted(&self.holds, measured.hold_max).filter(|_| self.reads_on),
-            interval_min: wanted(&self.intervals, measured.interval_min),
+            hold_max: wanted(&self.holds, borne.hold_max).filter(|_| self.reads_on),
+            interval_min: wanted(&self.intervals, borne.interval_min),
         }
     }
 }

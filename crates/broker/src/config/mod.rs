@@ -131,7 +131,7 @@ settings! {
     /// How long the answer to a heartbeat may be kept, so that news reach its member at once:
     /// `CLIENT=MILLISECONDS` by the name a client gives of itself (`client.software.name`),
     /// separated by commas, `*` for every client that is not named. 0 keeps none. A client named
-    /// neither here nor by `*` is treated as it was measured to bear; an unknown one is answered
+    /// neither here nor by `*` is treated as it is known to bear; an unknown one is answered
     /// at once. Never longer than a third of the member's session.
     ours group_heartbeat_hold_max "group.heartbeat.hold.max.ms": PerClient =
         PerClient::default(), ();
