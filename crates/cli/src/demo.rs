@@ -1,12 +1,14 @@
 //! `ottla demo`: a broker in a temporary folder and a group at work, with causes and times.
 //!
 //! Broker and consumers are processes of this same binary, so that the one that is killed is
-//! killed for good. What is shown is what the group's coordinator says, asked again and again.
+//! killed for good. What is shown is what the group's coordinator says: who owns what, and its
+//! journal of why and how fast that came about.
 
 use crate::failure::{Code, Failure};
+use crate::group::journal::words;
 use crate::print;
 use clap::Args;
-use ottla_client::admin::GroupMember;
+use ottla_client::admin::{GroupMember, JournalEntry};
 use ottla_client::{Admin, AdminConfig, NewTopic};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -46,19 +48,20 @@ async fn show() -> Result<(), Failure> {
     let (_broker, address) = start_broker(&folder.0)?;
     let admin = Admin::new(AdminConfig::new(&address))?;
     admin.create_topic(NewTopic::new(TOPIC, PARTITIONS)).await?;
-    let mut demo = Demo { address, admin, began, changed: began, owners: BTreeMap::new() };
+    let mut demo =
+        Demo { address, admin, began, changed: began, told: -1, owners: BTreeMap::new() };
     demo.say(&format!("a broker is up, topic `{TOPIC}` has {PARTITIONS} partitions"))?;
     let _one = demo.join("one").await?;
     let mut two = demo.join("two").await?;
     let mut three = demo.join("three").await?;
-    demo.say("three is killed with SIGKILL: it says nothing, the group has to notice")?;
+    demo.say("three is killed with SIGKILL: only its session timeout of 2 s can tell")?;
     demo.changed = Instant::now();
     three.0.kill().map_err(io)?;
-    demo.settle(2, "three was silent for its session timeout of 2 s").await?;
+    demo.settle(2).await?;
     demo.say("two is told to stop: it commits and leaves the group")?;
     demo.changed = Instant::now();
     terminate(&two.0);
-    demo.settle(1, "two left").await?;
+    demo.settle(1).await?;
     two.0.wait().map_err(io)?;
     demo.say(
         "every partition had an owner again each time; the demo is over and removes its folder",
@@ -71,6 +74,8 @@ struct Demo {
     began: Instant,
     /// When what is being waited for was caused.
     changed: Instant,
+    /// The last generation that was told of.
+    told: i32,
     /// Who owned what when the group last was at rest.
     owners: BTreeMap<i32, String>,
 }
@@ -85,30 +90,44 @@ impl Demo {
             0 => 1,
             before => before + 1,
         };
-        self.settle(members, &format!("{name} joined")).await?;
+        self.settle(members).await?;
         Ok(consumer)
     }
 
     /// Waits until so many members share all partitions, then tells what moved and why.
-    async fn settle(&mut self, members: usize, cause: &str) -> Result<(), Failure> {
+    async fn settle(&mut self, members: usize) -> Result<(), Failure> {
         let deadline = Instant::now() + PATIENCE;
         let owners = loop {
             if let Some(owners) = self.at_rest(members).await {
                 break owners;
             }
             if Instant::now() > deadline {
-                let message = format!("the group did not come to rest after {cause}");
+                let message = format!("the group did not come to rest with {members} members");
                 return Err(Failure::new(Code::Unreachable, message));
             }
             tokio::time::sleep(GLANCE).await;
         };
         let took = self.changed.elapsed().as_millis();
-        self.say(&format!("  {cause}; {took} ms later the group is at rest:"))?;
+        self.say(&format!("{took} ms later the group is at rest; its journal says why:"))?;
+        self.tell_journal().await?;
         for name in owners.values().collect::<std::collections::BTreeSet<_>>() {
             print::line(&format!("             {}", self.line(name, &owners)))?;
         }
         self.owners = owners;
         tokio::time::sleep(PAUSE).await;
+        Ok(())
+    }
+
+    /// What the coordinator noted since the last time.
+    async fn tell_journal(&mut self) -> Result<(), Failure> {
+        for entry in self.admin.group_journal(GROUP).await?.entries {
+            if entry.generation.0 > self.told {
+                self.told = entry.generation.0;
+                for line in rebalance(&entry) {
+                    print::line(&format!("             {line}"))?;
+                }
+            }
+        }
         Ok(())
     }
 
@@ -132,6 +151,19 @@ impl Demo {
     fn say(&self, text: &str) -> Result<(), Failure> {
         print::line(&format!("{:>8.3} s  {text}", self.began.elapsed().as_secs_f64()))
     }
+}
+
+/// One rebalance: why, and how long it took.
+fn rebalance(entry: &JournalEntry) -> [String; 2] {
+    let causes = words::causes(entry, |who| who.client_id.to_string());
+    let mut times = format!("all had joined after {}", words::span(entry.join_took));
+    if let Some(took) = entry.sync_took {
+        times += &format!(", all was assigned {} later", words::span(took));
+    }
+    if let Some(moved) = entry.moved {
+        times += &format!(", {moved} partitions moved");
+    }
+    [format!("generation {}: {causes}", entry.generation.0), format!("  {times}")]
 }
 
 fn owners(members: &[GroupMember]) -> BTreeMap<i32, String> {

@@ -7,7 +7,8 @@ use crate::world::ottla;
 #[test]
 fn the_demo_ends_by_itself_and_tells_what_moved_and_why() {
     let ran = ottla(&["demo"]).ok();
-    for words in ["three joined", "session timeout", "(from three)", "two left", "(from two)"] {
+    for words in ["Joined three", "SessionExpired three", "(from three)", "Left two", "(from two)"]
+    {
         assert!(ran.out.contains(words), "{words}: {ran:?}");
     }
 }
