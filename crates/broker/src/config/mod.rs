@@ -40,7 +40,7 @@ settings! {
     /// here there is one, and its name holds no comma.
     kafka log_dirs "log.dirs": PathBuf = "./ottla-data".into(), ();
 
-    /// Where to serve `/metrics`, `/healthz` and `/readyz`. Empty for nowhere.
+    /// Where to serve `/metrics`, `/healthz`, `/readyz` and `/groups`. Empty for nowhere.
     ours http_listen "http.listen": String = "127.0.0.1:9644".into(), ();
 
     /// What an acknowledged write has survived. `fsync`: it is on stable storage and survives
