@@ -70,7 +70,7 @@ impl Admin {
 async fn ask(connection: &Connection, group: &str) -> Result<GroupJournal> {
     let version = connection.version(ApiKey::GroupJournal).map_err(|_| {
         let message =
-            format!("the coordinator of group `{group}` keeps no journal: it is no Ottla");
+            format!("the coordinator of group `{group}` keeps no journal: only Ottla does");
         Error::new(ErrorKind::Unsupported, message)
     })?;
     let answer = connection.call_at(version, &GroupJournalRequest { group_id: group }).await?;
