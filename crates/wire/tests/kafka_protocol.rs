@@ -17,7 +17,7 @@ const SAMPLES: u64 = 40;
 
 /// Messages that kafka-protocol 0.18 lacks.
 const ONLY_OURS: &str = "StreamsGroup UnregisterController ConsumerMetadata Register \
-                         ControlRecordTypeSchema Value Key";
+                         GroupJournal ControlRecordTypeSchema Value Key";
 
 /// Messages in which kafka-protocol writes what Kafka refuses: it drops a tagged field that the
 /// version lacks, and writes null in versions that do not allow it. `java.rs` shows that Kafka
