@@ -204,7 +204,9 @@ impl Turn<'_> {
     /// A leader that asks for another assignment, saying nothing new itself, has most often seen
     /// that a topic changed.
     fn blame_topic(&self, trigger: Trigger) -> Trigger {
-        let asks = matches!(trigger.cause, Cause::LeaderRejoined | Cause::OwnershipChanged);
+        // Within a rebalance it follows the others, and a member that is gone left its part behind.
+        let asks = self.group.phase.is_stable()
+            && matches!(trigger.cause, Cause::LeaderRejoined | Cause::OwnershipChanged);
         let by_leader =
             trigger.who.as_ref().is_some_and(|who| self.group.roster.is_leader(&who.member));
         match self.topic_that_changed().filter(|_| asks && by_leader) {
