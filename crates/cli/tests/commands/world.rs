@@ -145,11 +145,13 @@ pub(crate) fn is_ottla() -> bool {
 fn start() -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let script = "trap '' INT; \"$0\" serve --listen 127.0.0.1:0 --http off --data \"$1\" & \
-                  pid=$!; cat >/dev/null; kill -9 $pid; rm -rf \"$1\"";
+                  pid=$!; exec >&2; cat >/dev/null; kill -9 $pid; rm -rf \"$1\"";
     let mut shell: Child = Command::new("/bin/sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_ottla")])
         .arg(folder.keep())
-        .env_remove("OTTLA_BROKERS")
+        // `OTTLA_*` variables are settings to the broker, and other tests have theirs.
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
