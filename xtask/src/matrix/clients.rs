@@ -263,6 +263,8 @@ fn build_go() -> Result<(), String> {
     installed(&folder, &inputs.each_ref().map(PathBuf::as_path), || {
         let mut go = Command::new("go");
         go.args(["build", "-trimpath", "-ldflags=-s -w", "-o"]).arg(&folder).arg("./...");
+        // Go's shared cache has answered with a program of older sources.
+        go.env("GOCACHE", root().join("target/matrix/go-cache"));
         quiet(go.current_dir(&sources))
     })
 }
