@@ -18,21 +18,26 @@ use std::sync::Arc;
 pub struct Frames {
     fs: Arc<dyn Fs>,
     path: PathBuf,
-    file: Arc<dyn File>,
+    /// Made with the first frame: most of such files stay empty.
+    file: Option<Arc<dyn File>>,
     end: u64,
 }
 
 impl Frames {
-    /// Opens the file, making it and its folder if need be; hands back its frames, oldest first.
-    /// Of a file larger than 64 MiB nothing is read, and it begins anew.
+    /// Opens the file; hands back its frames, oldest first. Of a file larger than 64 MiB nothing is
+    /// read, and it begins anew. One that is not there is made, with its folder, when the first
+    /// frame comes.
     ///
     /// # Errors
     /// If the file system refuses.
     pub fn open(fs: Arc<dyn Fs>, path: &Path) -> io::Result<(Self, Vec<Vec<u8>>)> {
-        if let Some(folder) = path.parent() {
-            fs.create_dir(folder)?;
-        }
-        let file = fs.open(path, OpenMode::Create)?;
+        let file = match fs.open(path, OpenMode::Existing) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok((Self { fs, path: path.to_owned(), file: None, end: 0 }, Vec::new()));
+            }
+            Err(error) => return Err(error),
+        };
         let size = file.size()?;
         let mut bytes = Vec::new();
         if size <= SIZE_MAX {
@@ -42,7 +47,7 @@ impl Frames {
         if end < size {
             file.set_len(end)?;
         }
-        Ok((Self { fs, path: path.to_owned(), file, end }, frames))
+        Ok((Self { fs, path: path.to_owned(), file: Some(file), end }, frames))
     }
 
     /// Appends a frame; it is not synced.
@@ -51,9 +56,20 @@ impl Frames {
     /// If the file system refuses. Frames appended later are whole all the same.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let frame = framed(bytes);
-        self.file.write_at(self.end, &frame)?;
+        let file = match &self.file {
+            Some(file) => file,
+            None => self.file.insert(self.make()?),
+        };
+        file.write_at(self.end, &frame)?;
         self.end += frame.len() as u64;
         Ok(())
+    }
+
+    fn make(&self) -> io::Result<Arc<dyn File>> {
+        if let Some(folder) = self.path.parent() {
+            self.fs.create_dir(folder)?;
+        }
+        self.fs.open(&self.path, OpenMode::Create)
     }
 
     /// Puts these frames in the place of all there are, durably, all or none.
@@ -62,8 +78,11 @@ impl Frames {
     /// If the file system refuses; the file is then as it was.
     pub fn replace(&mut self, frames: &[Vec<u8>]) -> io::Result<()> {
         let bytes: Vec<u8> = frames.iter().flat_map(|frame| framed(frame)).collect();
+        if self.file.is_none() {
+            self.file = Some(self.make()?);
+        }
         fs::replace(&*self.fs, &self.path, &bytes)?;
-        self.file = self.fs.open(&self.path, OpenMode::Existing)?;
+        self.file = Some(self.fs.open(&self.path, OpenMode::Existing)?);
         self.end = bytes.len() as u64;
         Ok(())
     }
@@ -126,6 +145,24 @@ mod tests {
             assert_eq!(split(&bytes[..end as usize]).0, read);
         }
         assert_eq!(split(&bytes).0, frames);
+    }
+
+    #[test]
+    fn a_file_is_made_with_its_first_frame() {
+        let fs = crate::fs::sim::SimFs::new(1);
+        let path = Path::new("/folder/file");
+        let (mut file, kept) = Frames::open(Arc::new(fs.clone()), path).unwrap();
+        assert!(kept.is_empty() && fs.contents(path).is_none());
+        file.append(b"one").unwrap();
+        file.append(b"two").unwrap();
+        let (mut file, kept) = Frames::open(Arc::new(fs.clone()), path).unwrap();
+        assert_eq!(kept, [b"one", b"two"]);
+        file.replace(&kept[1..]).unwrap();
+        let (_, kept) = Frames::open(Arc::new(fs.clone()), path).unwrap();
+        assert_eq!(kept, [b"two"]);
+        let (mut other, _) = Frames::open(Arc::new(fs), Path::new("/other/file")).unwrap();
+        other.replace(&kept).unwrap();
+        assert_eq!(other.size(), 11);
     }
 
     #[test]

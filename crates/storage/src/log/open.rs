@@ -412,6 +412,9 @@ impl Loading {
     /// Without the note a failed sync would go unnoticed if the process were killed upon it: then
     /// the log is readable, but [`Log::recover`] must write it before anything is appended.
     fn note_synced(&mut self) {
+        if self.synced == Note::Synced(self.next) {
+            return;
+        }
         if let Err(error) = synced_file::write(&*self.fs, &self.dir, self.next) {
             let poison = Poison::new("note how far the log is synced", &error);
             self.poison.get_or_insert(poison);
