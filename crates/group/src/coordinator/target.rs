@@ -127,7 +127,7 @@ impl Turn<'_> {
         let mut concerned = self.subscribed_among(differing);
         let index = self.decide_also(None, records);
         if has_matched {
-            self.tell_target_of_everyone();
+            self.tell_target_of_patterns();
             concerned.append(&mut self.subscribed_among(differing));
         }
         let hash = self.subscribed_digest();
@@ -168,13 +168,15 @@ impl Turn<'_> {
             None => target.remove_member(id),
             Some((id, member)) => {
                 let topics = hard.consumers().topics_of(member.says());
-                tell(target, id, member.says(), topics);
+                tell(target, id, member.says(), &topics);
             }
         }
     }
 
-    fn tell_target_of_everyone(&mut self) {
+    /// Patterns stand for other topics now.
+    fn tell_target_of_patterns(&mut self) {
         let members = self.group.hard.consumers().members();
+        let members = members.filter(|(_, member)| member.says().pattern().is_some());
         let ids: Vec<_> = members.map(|(id, _)| id.clone()).collect();
         ids.iter().for_each(|id| self.tell_target(id));
     }
@@ -205,7 +207,7 @@ impl Turn<'_> {
         let consumers = self.group.hard.consumers();
         let mut target = Target::new(self.elected_assignor(), view);
         for (id, member) in consumers.members() {
-            tell(&mut target, id, member.says(), consumers.topics_of(member.says()));
+            tell(&mut target, id, member.says(), &consumers.topics_of(member.says()));
             target.restore(id, member.target().iter().copied());
         }
         target
@@ -299,13 +301,12 @@ impl Turn<'_> {
     }
 }
 
-fn tell(target: &mut Target, id: &MemberId, says: &Says, topics: BTreeSet<TopicName>) {
-    let topics: Vec<_> = topics.into_iter().collect();
+fn tell(target: &mut Target, id: &MemberId, says: &Says, topics: &[TopicName]) {
     target.set_member(MemberFacts {
         id,
         instance: says.instance.as_ref(),
         rack: says.rack.as_deref(),
-        topics: &topics,
+        topics,
     });
 }
 

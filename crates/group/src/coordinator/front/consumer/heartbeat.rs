@@ -74,7 +74,9 @@ impl Turn<'_> {
         let topics = consumers.topics_of(member.says());
         let view = self.services.topics.as_deref();
         let wants = |topic: TopicId| match view {
-            Some(view) => view.topic_by_id(topic).is_some_and(|t| topics.contains(&t.name)),
+            Some(view) => {
+                view.topic_by_id(topic).is_some_and(|t| topics.binary_search(&t.name).is_ok())
+            }
             None => true,
         };
         let forgets = probe::has(Fault::CoordinatorForgetsHolders);
