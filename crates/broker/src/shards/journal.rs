@@ -89,7 +89,7 @@ fn tell_entry(group: &GroupId, entry: &JournalEntry) {
         format!("{} in {took:?}", named(&times.who))
     });
     tracing::info!(
-        %group,
+        group = %shown(group),
         generation = entry.generation.0,
         cause = %causes(entry),
         members = entry.members,
@@ -125,7 +125,8 @@ fn cause(trigger: &Trigger) -> String {
         let _ = write!(text, " {setting}");
     }
     if let Some(by) = &trigger.by {
-        let _ = write!(text, " by {} at {}", by.client_id, by.client_host);
+        let (client, host) = (shown(&by.client_id), shown(&by.client_host));
+        let _ = write!(text, " by {client} at {host}");
     }
     text
 }
@@ -133,12 +134,35 @@ fn cause(trigger: &Trigger) -> String {
 /// A member as a reader knows it: by its instance, else by its id; and where it is.
 fn named(who: &Who) -> String {
     let name = who.instance.as_deref().unwrap_or(&who.member);
-    format!("{name} at {}", who.client_host)
+    format!("{} at {}", shown(name), shown(&who.client_host))
 }
 
+/// A text of a client's own making, on one line and of bounded length.
+fn shown(text: &str) -> String {
+    let end = text.floor_char_boundary(SHOWN_MAX);
+    let rest = if end < text.len() { "..." } else { "" };
+    format!("{}{rest}", text[..end].escape_debug())
+}
+
+/// Of a client's text, so many bytes are told; the journal itself has all of it.
+const SHOWN_MAX: usize = 256;
 /// The folder of the journals, in the data directory.
 const FOLDER: &str = "group-journal";
 /// A file is written anew when it is as large as this,
 const REWRITE_FROM: u64 = 1 << 20;
 /// and so many times as large as it was then.
 const REWRITE_FACTOR: u64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A group may have any name: none of them writes a line of its own into the log.
+    #[test]
+    fn names_stay_on_their_line() {
+        assert_eq!(shown("billing"), "billing");
+        assert_eq!(shown("a\n2026 ERROR \u{1b}[31m\"b"), r#"a\n2026 ERROR \u{1b}[31m\"b"#);
+        let long = shown(&"é".repeat(1_000));
+        assert!(long.ends_with("é...") && long.len() <= SHOWN_MAX + 3, "{long}");
+    }
+}
