@@ -6,7 +6,7 @@
 
 use super::{Answer, Context};
 use crate::clock;
-use crate::http::groups::{Absent, view};
+use crate::shards::views::{Absent, view};
 use ottla_group::coordinator::{Blocker, GroupView, Note, Noted};
 use ottla_wire::ErrorCode;
 use ottla_wire::convert::journal;

@@ -3,34 +3,15 @@
 
 use crate::broker::Broker;
 use crate::clock;
-use crate::partitions::Passes;
-use ottla_group::coordinator::{
-    Blocker, Caller, GroupView, JournalEntry, MemberTimes, Move, Trigger, Who,
-};
+use crate::shards::views::{Absent, listings, view};
+use ottla_group::coordinator::{Blocker, Caller, JournalEntry, MemberTimes, Move, Trigger, Who};
 use ottla_model::Instant;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Absent {
-    /// There is no such group.
-    Unknown,
-    /// What is known is not safe yet, or its shard is loading.
-    NotYet,
-}
-
 /// Every group of this broker, by name.
 pub(super) async fn list(broker: &Broker) -> Result<Value, Absent> {
-    let mut groups = Vec::new();
-    for shard in &*broker.shards.all() {
-        let (listings, safe) = shard.observe(|shard| {
-            let listings = shard.groups();
-            (listings.value, listings.after)
-        });
-        is_safe(safe).await?;
-        groups.extend(listings);
-    }
+    let mut groups = listings(broker).await?;
     groups.sort_unstable_by(|a, b| a.group.cmp(&b.group));
     let groups = groups.iter().map(|group| {
         json!({
@@ -64,28 +45,6 @@ pub(super) async fn journal(broker: &Broker, group: &str) -> Result<Value, Absen
         "group": view.group.to_string(),
         "journal": view.journal.iter().rev().map(entry).collect::<Vec<_>>(),
     }))
-}
-
-/// A group as it may be shown: nothing of it can still be lost.
-pub(crate) async fn view(broker: &Broker, group: &str) -> Result<GroupView, Absent> {
-    let shard = broker.shards.of(group).ok_or(Absent::Unknown)?;
-    if !shard.is_active() {
-        return Err(Absent::NotYet);
-    }
-    let (view, safe) = shard.observe(|shard| {
-        let view = shard.group(group);
-        (view.value, view.after)
-    });
-    is_safe(safe).await?;
-    view.ok_or(Absent::Unknown)
-}
-
-async fn is_safe(safe: Option<Passes>) -> Result<(), Absent> {
-    let Some(safe) = safe else { return Ok(()) };
-    match tokio::time::timeout(SAFE_MAX, safe).await {
-        Ok(Ok(_)) => Ok(()),
-        _ => Err(Absent::NotYet),
-    }
 }
 
 fn blocker(blocker: &Blocker, now: Instant) -> Value {
@@ -168,15 +127,13 @@ pub(super) fn unescaped(escaped: &str) -> Option<String> {
             bytes.push(*first);
             continue;
         }
-        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+        let digits = rest.get(..2).filter(|two| two.iter().all(u8::is_ascii_hexdigit))?;
+        let digits = std::str::from_utf8(digits).ok()?;
         bytes.push(u8::from_str_radix(digits, 16).ok()?);
         rest = &rest[2..];
     }
     String::from_utf8(bytes).ok()
 }
-
-/// How long a group's last record may take to become safe; else the asker is told to come back.
-const SAFE_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -185,7 +142,7 @@ mod tests {
     #[test]
     fn names_of_groups_may_be_escaped() {
         assert_eq!(unescaped("a%2Fb%C3%A9").as_deref(), Some("a/bé"));
-        for broken in ["%", "%4", "%zz", "%ff"] {
+        for broken in ["%", "%4", "%zz", "%+1", "%ff"] {
             assert_eq!(unescaped(broken), None, "{broken}");
         }
     }

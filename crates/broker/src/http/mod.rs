@@ -3,13 +3,13 @@
 //! Read only, and apart from the clients' listeners. It decides nothing; what it shows of groups
 //! obeys the same rule as every reply: nothing that could still be lost.
 
-pub(crate) mod groups;
+mod groups;
 mod metrics;
 mod snapshot;
 
 use crate::broker::Broker;
 use crate::net::Lifeline;
-use groups::Absent;
+use crate::shards::views::Absent;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};

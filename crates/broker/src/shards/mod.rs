@@ -12,6 +12,7 @@ mod load;
 #[cfg(test)]
 mod tests;
 mod timers;
+pub(crate) mod views;
 
 pub(crate) use cell::Cell;
 pub(crate) use delivery::Asked;
