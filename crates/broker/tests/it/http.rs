@@ -5,7 +5,7 @@ use ottla_wire::generated::{MetadataRequest, MetadataResponse};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-fn get(broker: &TestBroker, path: &str) -> (u16, String) {
+pub(crate) fn get(broker: &TestBroker, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(broker.http_address()).expect("it listens");
     let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("it reads");

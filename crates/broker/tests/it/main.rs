@@ -3,6 +3,7 @@
 
 mod admin;
 mod connections;
+mod consumers;
 mod effects;
 mod every_version;
 mod groups;

@@ -1,0 +1,207 @@
+//! Groups of the consumer protocol (KIP-848) over the wire: the path from socket to shard to log
+//! and back, and what is shown of them over HTTP. The rules have their tests in the group crate.
+
+use crate::groups::find;
+use crate::harness::{Client, TestBroker, create_topic};
+use crate::http::get;
+use ottla_wire::ErrorCode;
+use ottla_wire::generated::consumer_group_heartbeat_request::TopicPartitions;
+use ottla_wire::generated::offset_commit_request::{
+    OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
+use ottla_wire::generated::*;
+use std::time::Duration;
+
+/// A member as a client of the protocol keeps it.
+struct Member {
+    id: &'static str,
+    epoch: i32,
+    owned: Vec<TopicPartitions>,
+}
+
+impl Member {
+    fn new(id: &'static str) -> Self {
+        Self { id, epoch: 0, owned: Vec::new() }
+    }
+
+    /// Everything a member may say, which is right at any time.
+    fn says(&self) -> ConsumerGroupHeartbeatRequest<'static> {
+        ConsumerGroupHeartbeatRequest {
+            group_id: "billing",
+            member_id: self.id,
+            member_epoch: self.epoch,
+            rebalance_timeout_ms: 60_000,
+            subscribed_topic_names: Some(vec!["orders"]),
+            topic_partitions: Some(self.owned.clone()),
+            ..Default::default()
+        }
+    }
+
+    /// Beats, once the coordinator has read its log, and does as it is told.
+    fn beat(&mut self, client: &mut Client) -> i16 {
+        let mut answer = client.ask(1, &self.says());
+        while answer.read::<ConsumerGroupHeartbeatResponse<'_>>().error_code == LOADING {
+            std::thread::sleep(Duration::from_millis(5));
+            answer = client.ask(1, &self.says());
+        }
+        let response: ConsumerGroupHeartbeatResponse<'_> = answer.read();
+        if response.error_code == 0 {
+            self.epoch = response.member_epoch;
+            self.owned = response.assignment.map_or_else(
+                || std::mem::take(&mut self.owned),
+                |told| {
+                    let told = told.topic_partitions.into_iter();
+                    told.map(|topic| TopicPartitions {
+                        topic_id: topic.topic_id,
+                        partitions: topic.partitions,
+                    })
+                    .collect()
+                },
+            );
+        }
+        response.error_code
+    }
+
+    fn partitions(&self) -> Vec<i32> {
+        self.owned.iter().flat_map(|topic| topic.partitions.clone()).collect()
+    }
+}
+
+const LOADING: i16 = ErrorCode::CoordinatorLoadInProgress.number();
+
+/// Both beat until they own what is to be theirs, in the same epoch.
+fn settle(client: &mut Client, members: &mut [Member], each: usize) {
+    for _ in 0..500 {
+        for member in members.iter_mut() {
+            assert_eq!(member.beat(client), 0, "{}", member.id);
+        }
+        let mut all: Vec<i32> = members.iter().flat_map(Member::partitions).collect();
+        all.sort_unstable();
+        assert!(all.is_sorted_by(|a, b| a < b), "two own the same: {all:?}");
+        let epoch = members[0].epoch;
+        if members.iter().all(|it| it.partitions().len() == each && it.epoch == epoch) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{:?}", members.iter().map(Member::partitions).collect::<Vec<_>>());
+}
+
+fn commit(client: &mut Client, member: &str, epoch: i32) -> i16 {
+    let partition = OffsetCommitRequestPartition { committed_offset: 7, ..Default::default() };
+    let topic = OffsetCommitRequestTopic {
+        name: "orders",
+        partitions: vec![partition],
+        ..Default::default()
+    };
+    let request = OffsetCommitRequest {
+        group_id: "billing",
+        generation_id_or_member_epoch: epoch,
+        member_id: member,
+        topics: vec![topic],
+        ..Default::default()
+    };
+    let answer = client.ask(9, &request);
+    let response: OffsetCommitResponse<'_> = answer.read();
+    response.topics[0].partitions[0].error_code
+}
+
+/// KIP-848: two share; what they were told and committed outlives a restart, and nobody moves.
+#[test]
+fn members_share_and_stay_what_they_are_over_a_restart() {
+    let mut broker = TestBroker::with(&[("http.listen", "127.0.0.1:0")]);
+    let mut client = broker.connect();
+    create_topic(&mut client, "orders", 4);
+    find(&mut client, "billing");
+    let mut members = [Member::new("one"), Member::new("two")];
+    settle(&mut client, &mut members[..1], 4);
+    settle(&mut client, &mut members, 2);
+    let (epoch, owned) = (members[0].epoch, members[0].partitions());
+    assert_eq!(commit(&mut client, "one", epoch), 0);
+    assert_eq!(commit(&mut client, "one", epoch + 1), ErrorCode::StaleMemberEpoch.number());
+    assert_eq!(commit(&mut client, "three", epoch), ErrorCode::UnknownMemberId.number());
+
+    broker.restart();
+    let mut client = broker.connect();
+    find(&mut client, "billing");
+    settle(&mut client, &mut members, 2);
+    assert_eq!((members[0].epoch, members[0].partitions()), (epoch, owned));
+    let describe =
+        ConsumerGroupDescribeRequest { group_ids: vec!["billing"; 2], ..Default::default() };
+    let answer = client.ask(1, &describe);
+    let response: ConsumerGroupDescribeResponse<'_> = answer.read();
+    let [group] = &*response.groups else { panic!("named twice, answered once: {response:?}") };
+    assert_eq!((group.error_code, group.group_state), (0, "Stable"));
+    assert_eq!((group.group_epoch, group.assignment_epoch), (epoch, epoch));
+    let ids: Vec<_> = group.members.iter().map(|member| member.member_id).collect();
+    assert_eq!(ids, ["one", "two"]);
+    assert_eq!(group.members[0].assignment, group.members[0].target_assignment);
+
+    members[1].epoch = -1;
+    assert_eq!(members[1].beat(&mut client), 0, "it leaves");
+    settle(&mut client, &mut members[..1], 4);
+}
+
+/// KIP-848, "Request Validation": what makes no sense is refused, in the protocol's words.
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    find(&mut client, "billing");
+    let joins = || Member::new("one").says();
+    let refused = [
+        (
+            ErrorCode::InvalidRegularExpression,
+            ConsumerGroupHeartbeatRequest {
+                subscribed_topic_names: None,
+                subscribed_topic_regex: Some("a)|(b"),
+                ..joins()
+            },
+        ),
+        (
+            ErrorCode::UnsupportedAssignor,
+            ConsumerGroupHeartbeatRequest { server_assignor: Some("lucky"), ..joins() },
+        ),
+        (
+            ErrorCode::InvalidRequest,
+            ConsumerGroupHeartbeatRequest { rebalance_timeout_ms: -1, ..joins() },
+        ),
+        (ErrorCode::UnknownMemberId, ConsumerGroupHeartbeatRequest { member_epoch: 3, ..joins() }),
+    ];
+    for (code, request) in refused {
+        let answer = client.ask(1, &request);
+        let response: ConsumerGroupHeartbeatResponse<'_> = answer.read();
+        assert_eq!(response.error_code, code.number(), "{request:?}");
+    }
+}
+
+/// Issue 4: a group, whom it waits for, and why it rebalanced, over HTTP.
+#[test]
+fn groups_and_their_journals_are_shown_over_http() {
+    let broker = TestBroker::with(&[("http.listen", "127.0.0.1:0")]);
+    let mut client = broker.connect();
+    create_topic(&mut client, "orders", 4);
+    find(&mut client, "billing");
+    let mut members = [Member::new("one"), Member::new("two")];
+    settle(&mut client, &mut members[..1], 4);
+    settle(&mut client, &mut members, 2);
+
+    let shown = |path: &str, expected: &[&str]| {
+        let (status, text) = get(&broker, path);
+        assert_eq!(status, 200, "{text}");
+        assert!(text.contains("content-type: application/json"), "{text}");
+        for expected in expected {
+            assert!(text.contains(expected), "no {expected} in {text}");
+        }
+    };
+    let state = ["\"group\": \"billing\"", "\"type\": \"consumer\"", "\"state\": \"Stable\""];
+    shown("/groups", &state);
+    shown("/groups/b%69lling", &state);
+    shown("/groups/billing", &["\"members\": 2", "\"blocking\": []", "\"last_rebalance\": {"]);
+    let causes = ["\"cause\": \"Joined\"", "\"id\": \"two\"", "\"outcome\": \"Assigned\""];
+    shown("/groups/billing/journal", &causes);
+    shown("/groups/billing/journal", &["\"from\": \"one\"", "\"to\": \"two\"", "\"moved\": 2"]);
+    for absent in ["/groups/nosuch", "/groups/billing/nosuch", "/groups/%zz"] {
+        assert_eq!(get(&broker, absent).0, 404, "{absent}");
+    }
+}
