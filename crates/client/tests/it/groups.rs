@@ -38,38 +38,43 @@ pub(crate) async fn settle(a: &mut Consumer, b: &mut Consumer, counts: (usize, u
     panic!("{:?} and {:?} after 16 s", a.assignment(), b.assignment());
 }
 
-/// S3, S4 with our own member: with every assignor two members share the partitions, one owner
-/// each; the one that is left takes over what the other leaves, from its commits.
+/// Two members share the partitions of a topic, one owner each; the one that is left takes over
+/// what the other leaves, from its commits. Whatever their protocol, they read every record once.
+pub(crate) async fn share_and_take_over(bootstrap: &str, topic: &str, config: &ConsumerConfig) {
+    fill(bootstrap, topic, 4, 0, 40).await;
+    let mut first = Consumer::new(config.clone()).unwrap();
+    first.subscribe([topic]).unwrap();
+    let mut values = read(&mut first, 40).await;
+    first.commit().await.unwrap();
+    let mut second = Consumer::new(config.clone()).unwrap();
+    second.subscribe([topic]).unwrap();
+    settle(&mut first, &mut second, (2, 2)).await;
+    let owned = |consumer: &Consumer| BTreeSet::from_iter(consumer.assignment());
+    assert!(owned(&first).is_disjoint(&owned(&second)));
+
+    fill(bootstrap, topic, 4, 40, 40).await;
+    values.extend(read(&mut first, 20).await);
+    values.extend(read(&mut second, 20).await);
+    first.commit().await.unwrap();
+    second.commit().await.unwrap();
+    second.close().await.unwrap();
+    poll_until(&mut first, |consumer| consumer.assignment().len() == 4).await;
+    fill(bootstrap, topic, 4, 80, 40).await;
+    values.extend(read(&mut first, 40).await);
+    values.sort_unstable();
+    assert_eq!(values, (0..120).collect::<Vec<_>>(), "{config:?}");
+    first.close().await.unwrap();
+}
+
+/// S3, S4 with our own member, with every assignor.
 #[tokio::test]
 async fn two_members_share_and_the_one_left_takes_over() {
     for assignor in
         [Assignor::Range, Assignor::RoundRobin, Assignor::Sticky, Assignor::CooperativeSticky]
     {
         let (name, group) = (topic("group-share", 4).await, unique("share"));
-        fill(&bootstrap(), &name, 4, 0, 40).await;
-        let config = || reader(&bootstrap(), &group).partition_assignment_strategy(vec![assignor]);
-        let mut first = Consumer::new(config()).unwrap();
-        first.subscribe([&*name]).unwrap();
-        let mut values = read(&mut first, 40).await;
-        first.commit().await.unwrap();
-        let mut second = Consumer::new(config()).unwrap();
-        second.subscribe([&*name]).unwrap();
-        settle(&mut first, &mut second, (2, 2)).await;
-        let owned = |consumer: &Consumer| BTreeSet::from_iter(consumer.assignment());
-        assert!(owned(&first).is_disjoint(&owned(&second)));
-
-        fill(&bootstrap(), &name, 4, 40, 40).await;
-        values.extend(read(&mut first, 20).await);
-        values.extend(read(&mut second, 20).await);
-        first.commit().await.unwrap();
-        second.commit().await.unwrap();
-        second.close().await.unwrap();
-        poll_until(&mut first, |consumer| consumer.assignment().len() == 4).await;
-        fill(&bootstrap(), &name, 4, 80, 40).await;
-        values.extend(read(&mut first, 40).await);
-        values.sort_unstable();
-        assert_eq!(values, (0..120).collect::<Vec<_>>(), "{assignor:?}");
-        first.close().await.unwrap();
+        let config = reader(&bootstrap(), &group).partition_assignment_strategy(vec![assignor]);
+        share_and_take_over(&bootstrap(), &name, &config).await;
     }
 }
 

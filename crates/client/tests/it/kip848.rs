@@ -1,10 +1,9 @@
 //! Consumers of the consumer protocol (KIP-848). A broker without it gets classic members from the
 //! same consumers, so the tests hold there, too.
 
-use crate::groups::{Heard, poll_until, settle};
+use crate::groups::{Heard, poll_until, share_and_take_over};
 use crate::harness::{bootstrap, fill, read, reader, topic, unique};
 use ottla_client::{Consumer, ConsumerConfig, GroupProtocol, TopicFilter};
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 fn config(group: &str) -> ConsumerConfig {
@@ -15,28 +14,7 @@ fn config(group: &str) -> ConsumerConfig {
 #[tokio::test]
 async fn consumer_members_share_and_the_one_left_takes_over() {
     let (name, group) = (topic("848-share", 4).await, unique("848-share"));
-    fill(&bootstrap(), &name, 4, 0, 40).await;
-    let mut first = Consumer::new(config(&group)).unwrap();
-    first.subscribe([&*name]).unwrap();
-    let mut values = read(&mut first, 40).await;
-    first.commit().await.unwrap();
-    let mut second = Consumer::new(config(&group)).unwrap();
-    second.subscribe([&*name]).unwrap();
-    settle(&mut first, &mut second, (2, 2)).await;
-    let owned = |consumer: &Consumer| BTreeSet::from_iter(consumer.assignment());
-    assert!(owned(&first).is_disjoint(&owned(&second)));
-    fill(&bootstrap(), &name, 4, 40, 40).await;
-    values.extend(read(&mut first, 20).await);
-    values.extend(read(&mut second, 20).await);
-    first.commit().await.unwrap();
-    second.commit().await.unwrap();
-    second.close().await.unwrap();
-    poll_until(&mut first, |consumer| consumer.assignment().len() == 4).await;
-    fill(&bootstrap(), &name, 4, 80, 40).await;
-    values.extend(read(&mut first, 40).await);
-    values.sort_unstable();
-    assert_eq!(values, (0..120).collect::<Vec<_>>());
-    first.close().await.unwrap();
+    share_and_take_over(&bootstrap(), &name, &config(&group)).await;
 }
 
 /// A member leaves with its commits, and another goes on there; it may come back.

@@ -1,12 +1,11 @@
 //! Consumers of the register protocol (`docs/register-protocol.md`). Ottla alone has it.
 
-use crate::groups::{Heard, poll_until, settle};
-use crate::harness::{fill, ottla, read, reader, unique};
+use crate::groups::{Heard, poll_until, share_and_take_over};
+use crate::harness::{ottla, reader, unique};
 use ottla_client::{
     Admin, AdminConfig, Consumer, ConsumerConfig, ErrorKind, GroupProtocol, NewTopic, TopicFilter,
     TopicPartition,
 };
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The document's example: a second, three heartbeats in it, three of which may fail.
@@ -30,28 +29,7 @@ async fn topic(what: &str, partitions: i32) -> String {
 #[tokio::test]
 async fn s3_s4_register_members_share_and_hand_over() {
     let (name, group) = (topic("register-share", 4).await, unique("register-share"));
-    fill(&ottla(), &name, 4, 0, 40).await;
-    let mut first = Consumer::new(registered(&ottla(), &group)).unwrap();
-    first.subscribe([&*name]).unwrap();
-    let mut values = read(&mut first, 40).await;
-    first.commit().await.unwrap();
-    let mut second = Consumer::new(registered(&ottla(), &group)).unwrap();
-    second.subscribe([&*name]).unwrap();
-    settle(&mut first, &mut second, (2, 2)).await;
-    let owned = |consumer: &Consumer| BTreeSet::from_iter(consumer.assignment());
-    assert!(owned(&first).is_disjoint(&owned(&second)));
-    fill(&ottla(), &name, 4, 40, 40).await;
-    values.extend(read(&mut first, 20).await);
-    values.extend(read(&mut second, 20).await);
-    first.commit().await.unwrap();
-    second.commit().await.unwrap();
-    second.close().await.unwrap();
-    poll_until(&mut first, |consumer| consumer.assignment().len() == 4).await;
-    fill(&ottla(), &name, 4, 80, 40).await;
-    values.extend(read(&mut first, 40).await);
-    values.sort_unstable();
-    assert_eq!(values, (0..120).collect::<Vec<_>>());
-    first.close().await.unwrap();
+    share_and_take_over(&ottla(), &name, &registered(&ottla(), &group)).await;
 }
 
 /// S9, S10, S12, S14, S15: it beats for as long as it is needed; many sessions pass without a
