@@ -85,7 +85,7 @@ impl Fetcher {
         let bytes_max = shared.config.fetch_max_bytes;
         for (node, wanted) in wishes {
             if self.is_free(node) {
-                self.fetch(node, &wanted, bytes_max);
+                self.fetch(node, wanted, bytes_max);
             }
         }
         next
@@ -109,8 +109,8 @@ impl Fetcher {
         let held_max = usize::try_from(config.max_partition_fetch_bytes).unwrap_or(0).max(1);
         let (mut has_leaderless, mut is_complete) = (false, true);
         for partition in assignment.iter_mut() {
-            is_complete &= partition.is_fetchable(held_max, now);
             if !partition.is_fetchable(held_max, now) {
+                is_complete = false;
                 continue;
             }
             match wish(partition, snapshot, config.max_partition_fetch_bytes, now) {
@@ -152,7 +152,7 @@ impl Fetcher {
     fn fetch(
         &mut self,
         node: NodeId,
-        wanted: &BTreeMap<Arc<TopicPartition>, Asked>,
+        wanted: BTreeMap<Arc<TopicPartition>, Asked>,
         bytes_max: i32,
     ) {
         let link = self.links.entry(node).or_default();
@@ -165,11 +165,7 @@ impl Fetcher {
             let timeout = config.client.request_timeout + config.fetch_max_wait;
             connection.start(version, &request, timeout)
         });
-        let asked = wanted.iter().map(|(of, asked)| {
-            let (progress, wish) = (asked.progress.clone(), asked.wish);
-            (of.clone(), Asked { progress, wish })
-        });
-        link.asked = Some(asked.collect());
+        link.asked = Some(wanted.into_iter().collect());
         let events = self.events.0.clone();
         match started {
             Ok(awaited) => {
