@@ -224,9 +224,10 @@ fn start_broker(folder: &Path) -> Result<(Process, String), Failure> {
 fn start_consumer(name: &str, address: &str) -> Result<Process, Failure> {
     let mut command = this_program()?;
     command.args(["consume", TOPIC, "--group", GROUP, "--brokers", address]);
-    for property in
-        [&*format!("client.id={name}"), "session.timeout.ms=2000", "heartbeat.interval.ms=300"]
-    {
+    let client_id = format!("client.id={name}");
+    // Of this protocol's members the session is their own, and the barrier is seen to close.
+    let classic = ["group.protocol=classic", "session.timeout.ms=2000"];
+    for property in classic.into_iter().chain(["heartbeat.interval.ms=300", &client_id]) {
         command.args(["--property", property]);
     }
     Ok(Process(command.stdout(Stdio::null()).spawn().map_err(io)?))

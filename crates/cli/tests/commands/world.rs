@@ -81,9 +81,10 @@ impl Member {
         member
     }
 
-    /// Starts it; who knows when it joins.
+    /// Starts it, a classic one; who knows when it joins.
     pub(crate) fn spawn(topic: &str, group: &str) -> Self {
-        let words = ["consume", topic, "--group", group, "--property", "client.id=reader"];
+        let properties = ["--property", "client.id=reader", "--property", "group.protocol=classic"];
+        let words = [&["consume", topic, "--group", group], &properties[..]].concat();
         Self(command(&words).stdout(Stdio::null()).spawn().expect("it starts"))
     }
 

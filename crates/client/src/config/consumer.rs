@@ -23,8 +23,11 @@ super::settings! {
     /// Its own name within the group, which keeps its partitions over a restart (KIP-345). Empty
     /// for none.
     group_instance_id: String = String::new(), "group.instance.id";
-    /// How it coordinates with its group.
-    group_protocol: GroupProtocol = GroupProtocol::Classic, "group.protocol";
+    /// How it coordinates with its group. Kafka's own default is `classic`.
+    group_protocol: GroupProtocol = GroupProtocol::Consumer, "group.protocol";
+    /// Consumer protocol: which of the coordinator's assignors it votes for. Empty leaves it to
+    /// the coordinator.
+    group_remote_assignor: String = String::new(), "group.remote.assignor";
     /// How partitions are shared out, most wanted first. A member of a group that changes from one
     /// to another lists both.
     partition_assignment_strategy: Vec<Assignor> =
@@ -111,9 +114,10 @@ pub enum GroupProtocol {
     /// JoinGroup and SyncGroup: all members pause and move together, and one of them assigns.
     Classic,
     /// ConsumerGroupHeartbeat: the coordinator assigns, and each member moves by itself (KIP-848).
-    /// A broker that lacks it gets a classic member instead, and a warning is logged. The group's
-    /// session and heartbeats are the broker's settings then; `session.timeout.ms` here must not be
-    /// longer than the broker's.
+    /// A broker that lacks it, or has it switched off, gets a classic member instead, and so does a
+    /// group of classic members that it does not convert; a warning is logged. The group's session
+    /// and heartbeats are the broker's settings then; `session.timeout.ms` here must not be longer
+    /// than the broker's.
     Consumer,
     /// The coordinator assigns, and all members move together: Ottla's own protocol
     /// (`docs/register-protocol.md`). No broker of Apache Kafka has it.

@@ -2,8 +2,8 @@
 
 use crate::harness::{TestBroker, admin, bootstrap, fill, read, reader, topic, unique};
 use ottla_client::{
-    Admin, AdminConfig, Assignor, Consumer, ConsumerConfig, ConsumerHandle, ErrorKind, NewTopic,
-    RebalanceListener, Result, TopicFilter, TopicPartition,
+    Admin, AdminConfig, Assignor, Consumer, ConsumerConfig, ConsumerHandle, ErrorKind,
+    GroupProtocol, NewTopic, RebalanceListener, Result, TopicFilter, TopicPartition,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -299,6 +299,7 @@ async fn a_group_that_refuses_tells_so() {
     let group = unique("refuses");
     let config = ConsumerConfig::new(bootstrap())
         .group_id(group)
+        .group_protocol(GroupProtocol::Classic)
         .heartbeat_interval(Duration::from_millis(1))
         .session_timeout(Duration::from_millis(2));
     let mut consumer = Consumer::new(config).unwrap();

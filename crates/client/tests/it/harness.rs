@@ -4,8 +4,8 @@
 use ottla_broker::Server;
 use ottla_broker::config::{Config, Source};
 use ottla_client::{
-    Admin, AdminConfig, Consumer, ConsumerConfig, NewTopic, OffsetReset, OffsetSpec, Producer,
-    ProducerConfig, ProducerRecord, TopicPartition,
+    Admin, AdminConfig, Consumer, ConsumerConfig, GroupProtocol, NewTopic, OffsetReset, OffsetSpec,
+    Producer, ProducerConfig, ProducerRecord, TopicPartition,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -175,10 +175,12 @@ pub(crate) async fn fill(bootstrap: &str, topic: &str, partitions: i32, from: i3
     producer.close().await.expect("all stored");
 }
 
-/// Settings of a consumer that reads from the beginning and notices failures soon.
+/// Settings of a consumer that reads from the beginning and notices failures soon; a classic
+/// member, because the times of the other protocols' members are their broker's.
 pub(crate) fn reader(bootstrap: &str, group: &str) -> ConsumerConfig {
     ConsumerConfig::new(bootstrap)
         .group_id(group)
+        .group_protocol(GroupProtocol::Classic)
         .auto_offset_reset(OffsetReset::Earliest)
         .session_timeout(Duration::from_secs(6))
         .heartbeat_interval(Duration::from_millis(200))

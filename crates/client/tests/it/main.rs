@@ -7,6 +7,7 @@
 mod admin;
 mod consumer;
 mod examples;
+mod fallback;
 mod groups;
 mod harness;
 mod kip848;

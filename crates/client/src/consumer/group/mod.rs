@@ -20,6 +20,7 @@ use ottla_group::assign::Partitions;
 use ottla_group::member::{
     CallId, Config, Lane, Member, OffsetsId, Output, Protocol, Request, TopicOffsets,
 };
+use ottla_group::message::GroupError;
 use ottla_model::{Instant, NodeId, OwnershipEpoch, TopicName};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -55,6 +56,8 @@ enum Event {
 pub(super) struct Driver {
     shared: Arc<Shared>,
     member: Member,
+    /// What the member speaks: what was asked for, unless it had to fall back.
+    protocol: GroupProtocol,
     commands: mpsc::UnboundedReceiver<Command>,
     events: (mpsc::UnboundedSender<Event>, mpsc::UnboundedReceiver<Event>),
     /// The highest ownership epoch a coordinator was told with.
@@ -85,9 +88,11 @@ enum Standing {
 impl Driver {
     pub(super) fn new(shared: Arc<Shared>, commands: mpsc::UnboundedReceiver<Command>) -> Self {
         let member = Member::new(member_config(&shared), clock::seed());
+        let protocol = shared.config.group_protocol;
         Self {
             shared,
             member,
+            protocol,
             commands,
             events: mpsc::unbounded_channel(),
             epoch: OwnershipEpoch(0),
@@ -298,6 +303,7 @@ impl Driver {
                         let _ = reply.send(outcome.map(outcome::fetched).map_err(Error::from));
                     }
                 }
+                Output::Failed(error) if self.may_fall_back(error) => self.fall_back(&error.into()),
                 Output::Failed(error) => self.fail(error.into()),
                 Output::Left => {}
             }
@@ -363,19 +369,32 @@ impl Driver {
         }
     }
 
+    /// Whether this refusal says that the coordinator has the consumer protocol switched off, or
+    /// that the group is one of classic members which it does not convert.
+    fn may_fall_back(&self, error: GroupError) -> bool {
+        let is_lack = matches!(error, GroupError::UnsupportedVersion | GroupError::GroupIdNotFound);
+        self.protocol == GroupProtocol::Consumer && is_lack
+    }
+
     /// The coordinator lacks the consumer protocol: it is a classic member from now on.
     fn fall_back(&mut self, error: &Error) {
-        tracing::warn!(%error, "`group.protocol=consumer` falls back to `classic`");
+        let group = &self.shared.config.group_id;
+        tracing::warn!(group, %error, "`group.protocol=consumer` falls back to `classic`");
         self.main.close();
         self.side.close();
         // What was asked for before its first heartbeat is asked for again by who waits for it.
         let late = || Error::new(ErrorKind::Retriable, "the group's protocol changed meanwhile");
         self.commits.drain().for_each(|(_, reply)| drop(reply.send(Err(late()))));
         self.fetches.drain().for_each(|(_, reply)| drop(reply.send(Err(late()))));
+        self.protocol = GroupProtocol::Classic;
         let config = Config { protocol: Protocol::Classic, ..member_config(&self.shared) };
         self.member = Member::new(config, clock::seed());
         self.watch.forget();
-        self.member.subscribe(self.watch.subscribed(), clock::now());
+        match self.standing {
+            Standing::Member => self.member.subscribe(self.watch.subscribed(), clock::now()),
+            Standing::Closing | Standing::Gone => self.member.close(clock::now()),
+            Standing::Apart | Standing::Late => {}
+        }
     }
 
     fn on_assigned(&mut self, partitions: &Partitions) {
@@ -417,6 +436,7 @@ fn member_config(shared: &Shared) -> Config {
         protocol: protocol(config),
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         assignors: config.partition_assignment_strategy.clone(),
+        remote_assignor: text(&config.group_remote_assignor),
         rack: text(&config.client.client_rack),
         session_timeout: config.session_timeout,
         heartbeat_interval: config.heartbeat_interval,

@@ -1,0 +1,136 @@
+//! A broker that lacks the consumer protocol, because it is old or has it switched off: the
+//! default of `group.protocol` gets by with a classic member, and says so.
+
+use crate::groups::{settle, share_and_take_over};
+use crate::harness::{TestBroker, fill, read, unique};
+use ottla_client::admin::GroupFilter;
+use ottla_client::{Admin, AdminConfig, Consumer, ConsumerConfig, NewTopic, OffsetReset};
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+/// The warnings of one thread, each with its fields in a line.
+#[derive(Clone, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+struct Line<'a>(&'a mut String);
+
+impl Visit for Line<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0.push_str(&format!("{field}={value:?} "));
+    }
+}
+
+impl Subscriber for Warnings {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::WARN && metadata.is_event()
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = String::new();
+        event.record(&mut Line(&mut line));
+        self.0.lock().unwrap().push(line);
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// Nothing but the defaults, and reading from the beginning.
+fn defaults(bootstrap: &str, group: &str) -> ConsumerConfig {
+    ConsumerConfig::new(bootstrap)
+        .group_id(group)
+        .auto_offset_reset(OffsetReset::Earliest)
+        .enable_auto_commit(false)
+}
+
+/// Members with the defaults share a topic of this broker as classic ones, and warn of it.
+async fn falls_back(bootstrap: &str) {
+    let warnings = Warnings::default();
+    let _guard = tracing::subscriber::set_default(warnings.clone());
+    let (topic, group) = (unique("fallback"), unique("fallback"));
+    let admin = Admin::new(AdminConfig::new(bootstrap)).unwrap();
+    admin.create_topic(NewTopic::new(&topic, 4)).await.unwrap();
+    share_and_take_over(bootstrap, &topic, &defaults(bootstrap, &group)).await;
+    let warnings = warnings.0.lock().unwrap();
+    let told = warnings.iter().filter(|line| line.contains("falls back to `classic`")).count();
+    assert_eq!(told, 2, "one for each member: {warnings:?}");
+}
+
+/// KIP-848: an answer to ApiVersions without ConsumerGroupHeartbeat.
+#[tokio::test]
+async fn a_broker_that_does_not_know_the_protocol_gets_classic_members() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let advertised = format!("PLAINTEXT://{address}");
+    let broker = TestBroker::start_with(&[("advertised.listeners", &advertised)]);
+    let target = broker.address();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            tokio::spawn(forgetful(client, target.clone()));
+        }
+    });
+    falls_back(&address).await;
+}
+
+/// A connection whose first answer, that to ApiVersions, names another key for
+/// ConsumerGroupHeartbeat.
+async fn forgetful(client: TcpStream, target: String) {
+    let Ok(broker) = TcpStream::connect(target).await else { return };
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_broker, mut to_broker) = broker.into_split();
+    let there = tokio::io::copy(&mut from_client, &mut to_broker);
+    let back = async {
+        let length = from_broker.read_i32().await?;
+        let mut frame = vec![0; usize::try_from(length).expect("a length")];
+        from_broker.read_exact(&mut frame).await?;
+        // Correlation id, error code, count; then 7 bytes each: key, versions, no tags.
+        for entry in frame[7..].chunks_exact_mut(7).filter(|entry| entry[..2] == [0, 68]) {
+            entry[0] = 0x7f;
+        }
+        to_client.write_i32(length).await?;
+        to_client.write_all(&frame).await?;
+        tokio::io::copy(&mut from_broker, &mut to_client).await
+    };
+    tokio::select! {
+        _ = there => {}
+        _ = back => {}
+    }
+}
+
+/// An Apache Kafka with `group.coordinator.rebalance.protocols=classic`, as `KAFKA_BOOTSTRAP`.
+#[tokio::test]
+#[ignore = "needs a broker with the protocol switched off: `cargo xtask client` starts one"]
+async fn a_broker_with_the_protocol_switched_off_gets_classic_members() {
+    falls_back(&std::env::var("KAFKA_BOOTSTRAP").unwrap()).await;
+}
+
+/// A group of members with nothing but the defaults uses the consumer protocol where it is.
+#[tokio::test]
+async fn the_default_is_the_consumer_protocol() {
+    let bootstrap = crate::harness::bootstrap();
+    let (topic, group) = (crate::harness::topic("defaults", 2).await, unique("defaults"));
+    fill(&bootstrap, &topic, 2, 0, 10).await;
+    let mut first = Consumer::new(defaults(&bootstrap, &group)).unwrap();
+    let mut second = Consumer::new(defaults(&bootstrap, &group)).unwrap();
+    first.subscribe([&*topic]).unwrap();
+    read(&mut first, 10).await;
+    first.commit().await.unwrap();
+    second.subscribe([&*topic]).unwrap();
+    settle(&mut first, &mut second, (1, 1)).await;
+    let groups = crate::harness::admin().list_groups(GroupFilter::default()).await.unwrap();
+    let found = groups.iter().find(|found| *found.group == *group).unwrap();
+    assert_eq!(found.kind.to_lowercase(), "consumer");
+    first.close().await.unwrap();
+    second.close().await.unwrap();
+}
