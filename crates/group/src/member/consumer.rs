@@ -78,6 +78,11 @@ impl Member {
         (beats && !self.calls.has(Kind::Beat)).then_some(self.heartbeat_at)
     }
 
+    /// Whether it takes more than it owns as soon as it knows the topics.
+    pub(super) fn is_told_more(&self) -> bool {
+        !self.consumer.is_whole && !self.consumer.told.is_empty()
+    }
+
     /// Whether it owns what it was told to, and has said so.
     pub(super) fn has_arrived(&self) -> bool {
         let consumer = &self.consumer;

@@ -208,6 +208,7 @@ impl Member {
         if round < self.watch.seen {
             return;
         }
+        self.lapse_if_due(now);
         self.watch.seen = round;
         self.watch.view = view;
         self.topics_changed(now);
@@ -430,9 +431,11 @@ impl Member {
         }
     }
 
-    /// When ownership ends unless a heartbeat is answered, if there is any.
+    /// When ownership ends unless a heartbeat is answered, if there is any or it may yet begin
+    /// without another answer.
     fn lapse_at(&self) -> Option<Instant> {
-        let ends = !self.owned.is_empty() && !probe::has(Fault::MemberIgnoresLapse);
+        let owns = !self.owned.is_empty() || self.is_told_more();
+        let ends = owns && !probe::has(Fault::MemberIgnoresLapse);
         ends.then(|| self.safe_until())
     }
 

@@ -1,5 +1,6 @@
 //! One member against answers made up for it: a transcript of everything it wants done.
 
+mod consumer;
 mod register;
 
 use super::*;
@@ -76,6 +77,7 @@ impl Bench {
                     | (Request::Leave(..), Reply::Leave(_))
                     | (Request::Commit(..), Reply::Commit(_))
                     | (Request::Fetch(..), Reply::FetchOffsets(_))
+                    | (Request::Beat(_), Reply::ConsumerHeartbeat(_))
             )
         };
         let at = self.open.iter().position(|(_, request)| fits(request)).expect("was asked");

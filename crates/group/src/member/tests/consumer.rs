@@ -1,0 +1,50 @@
+//! A member of the consumer protocol (KIP-848).
+
+use super::*;
+use crate::message::consumer::{Beat, Standing};
+
+const T: TopicId = TopicId([7; 16]);
+
+impl Bench {
+    fn beats(&mut self, epoch: i32, assignment: Option<&[i32]>) -> String {
+        let partitions = |of: &[i32]| vec![(T, of.iter().map(|p| PartitionId(*p)).collect())];
+        self.answer(Reply::ConsumerHeartbeat(Ok(Beat {
+            member: "me".into(),
+            standing: Standing::Member(Generation(epoch)),
+            interval: Duration::from_secs(5),
+            assignment: assignment.map(partitions),
+        })))
+    }
+
+    fn learns_topic(&mut self) -> String {
+        let topic = Topic { id: T, name: "t".into(), partitions: vec![Partition::default(); 4] };
+        self.member.handle_topics(self.round, TopicsView::new([topic]), self.now);
+        self.said()
+    }
+}
+
+/// A member told what to own before it knows the topic.
+fn bench_in_the_dark() -> Bench {
+    let mut bench = Bench::with(|config| config.protocol = Protocol::Consumer);
+    bench.subscribe(&["t"]);
+    bench.find_and_join();
+    assert_eq!(bench.beats(1, Some(&[0, 1])), "assigned:; beat Member(1); ");
+    bench
+}
+
+#[test]
+fn what_it_was_told_begins_once_the_topic_is_known() {
+    let mut bench = bench_in_the_dark();
+    assert_eq!(bench.learns_topic(), "assigned:t[0 1]; ");
+}
+
+/// KIP-848, member fencing: after a session without an answer others may own what it was told,
+/// whether it had begun to own it or not; also where its process slept and the topic's news is the
+/// first thing to wake it.
+#[test]
+fn what_it_was_told_a_session_ago_does_not_begin() {
+    let mut bench = bench_in_the_dark();
+    bench.now = bench.now + Duration::from_secs(46);
+    let said = bench.learns_topic();
+    assert!(!said.contains("assigned:t"), "{said}");
+}
