@@ -25,7 +25,7 @@ struct Size {
 }
 
 const SCALED: Size = Size {
-    seeds: "2000",
+    seeds: "10000",
     rounds: "10",
     lives: "200",
     logs: "400",
