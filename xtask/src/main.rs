@@ -31,6 +31,7 @@ usage: cargo xtask COMMAND
   test --full   everything at the sizes the project claims (hours)
   tools         Kafka's own command-line tools against the broker (or --broker kafka)
   matrix        every Kafka client in use against the broker (or --broker kafka)
+  soak          our client's groups for minutes, killing members and broker (--minutes 15)
   tidy          the rules of CONTRIBUTING.md that a program can check
 ";
 
@@ -54,6 +55,7 @@ fn run(arguments: &[String]) -> Outcome {
         "client" => client::run(rest),
         "codegen" => codegen::run(rest),
         "docs" => docs::run(rest),
+        "soak" => matrix::soak::run(rest),
         "test" => test::run(rest),
         "tools" => kafka::tools::run(rest),
         "tidy" => tidy::run(rest),

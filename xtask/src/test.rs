@@ -20,6 +20,8 @@ struct Size {
     log_mb: &'static str,
     /// Records each client of the matrix produces with each codec.
     records: &'static str,
+    /// Minutes of the soak.
+    soak_minutes: &'static str,
     /// Seconds each fuzz target runs; none where fuzzing is left out.
     fuzz_seconds: Option<u32>,
 }
@@ -31,6 +33,7 @@ const SCALED: Size = Size {
     logs: "400",
     log_mb: "96",
     records: "2000",
+    soak_minutes: "2",
     fuzz_seconds: None,
 };
 const FULL: Size = Size {
@@ -40,6 +43,7 @@ const FULL: Size = Size {
     logs: "50000",
     log_mb: "1024",
     records: "20000",
+    soak_minutes: "15",
     fuzz_seconds: Some(600),
 };
 
@@ -50,10 +54,11 @@ pub fn run(arguments: &[String]) -> Outcome {
         [flag] if flag == "--full" => FULL,
         _ => return Err("usage: cargo xtask test [--full]".into()),
     };
-    let Size { seeds, rounds, lives, logs, log_mb, records, .. } = size;
+    let Size { seeds, rounds, lives, logs, log_mb, records, soak_minutes, .. } = size;
     println!(
         "sizes: {seeds} swarm seeds, {rounds} kills, {lives} brokers and {logs} logs over a bad \
-         disk, {log_mb} MiB to restart with, {records} records a codec and client"
+         disk, {log_mb} MiB to restart with, {records} records a codec and client, \
+         {soak_minutes} minutes of soak"
     );
     ci::run(&[])?;
     cargo(&["test", "--workspace", "--quiet", "--exclude", "ottla-cli"])?;
@@ -67,6 +72,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     matrix::run(&["--records".into(), records.into()])?;
     kafka::tools::run(&[])?;
     client::run(&[])?;
+    matrix::soak::run(&["--minutes".into(), soak_minutes.into()])?;
     size.fuzz_seconds.map_or(Ok(()), fuzz)
 }
 

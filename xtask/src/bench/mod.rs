@@ -5,7 +5,7 @@
 
 mod assign;
 mod perf;
-mod process;
+pub mod process;
 mod rebalance;
 mod start;
 mod table;

@@ -3,11 +3,13 @@
 //! The tests are the same that `cargo test` runs against Ottla; what they run against is told by
 //! `KAFKA_BOOTSTRAP`. Tests that stop and start their broker, or speak the register protocol,
 //! always have one of ours to themselves. A second Kafka has the consumer protocol switched off.
+//! Then there are groups of our members and of other clients', on both brokers.
 
 use crate::Outcome;
 use crate::kafka::NEEDS;
 use crate::kafka::broker::{Broker, Kind};
 use crate::kafka::install::{Missing, ensure, in_ci};
+use crate::matrix::mixed;
 use crate::shell::{cargo_command, root, run as run_command};
 
 /// What a Kafka without the consumer protocol is set to.
@@ -28,9 +30,13 @@ pub fn run(arguments: &[String]) -> Outcome {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["fallback"] => tests(&[CLASSIC_ALONE], FALLBACK),
+        ["mixed", "kafka"] => mixed::run(Kind::Kafka),
+        ["mixed", "ottla"] => mixed::run(Kind::Ottla),
         [] => {
             tests(&[], &[])?;
-            tests(&[CLASSIC_ALONE], FALLBACK)
+            tests(&[CLASSIC_ALONE], FALLBACK)?;
+            mixed::run(Kind::Ottla)?;
+            mixed::run(Kind::Kafka)
         }
         _ => tests(&[], &words),
     }

@@ -66,8 +66,23 @@ impl Broker {
 
     /// Stops it in good order and starts it again on its data, at the same address.
     pub fn restart(self) -> Result<Self, String> {
+        self.start_again(|process| process.terminate(STOP_TIMEOUT))
+    }
+
+    /// Kills it (SIGKILL) and starts it again on its data, at the same address.
+    pub fn crash(self) -> Result<Self, String> {
+        self.start_again(|process| {
+            drop(process);
+            Ok(())
+        })
+    }
+
+    fn start_again(
+        self,
+        stop: impl FnOnce(Background) -> Result<(), String>,
+    ) -> Result<Self, String> {
         let Self { bootstrap, data, process, kind, settings, .. } = self;
-        process.terminate(STOP_TIMEOUT)?;
+        stop(process)?;
         let folder = data.parent().ok_or("data without a folder")?;
         let lines: Vec<&str> = settings.iter().map(String::as_str).collect();
         let process = match kind {

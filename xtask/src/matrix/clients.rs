@@ -6,7 +6,7 @@ use super::scenario::{self, Setting};
 use super::{connect, consumer, streams};
 use crate::kafka::install::{Missing, Need, apt_get, ensure, in_ci, installed, quiet, text_of};
 use crate::kafka::{self, NEEDS as JAVA, java};
-use crate::shell::root;
+use crate::shell::{cargo, root};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -48,6 +48,8 @@ pub enum Runtime {
     Debian(&'static str),
     Node(&'static str),
     Go(&'static str),
+    /// Our own client, built here.
+    Rust,
 }
 
 const NO_STATIC: Result<(), &str> = Err("has no static membership");
@@ -86,6 +88,8 @@ pub const CLIENTS: &[Client] = &[
         exact_handover: Err("keeps reading while it rebalances"),
         ..Client::full("platformatic", Runtime::Node("platformatic.mjs"))
     },
+    Client::full("ottla", Runtime::Rust),
+    Client { scenario: consumer::run, ..Client::full("ottla-848", Runtime::Rust) },
     Client { scenario: consumer::run, ..Client::full("java-4.4-848", Runtime::Java44) },
     Client {
         scenario: consumer::run,
@@ -131,6 +135,7 @@ impl Client {
             Runtime::Debian(script) => python("/usr/bin/python3".into(), script),
             Runtime::Node(script) => node(script),
             Runtime::Go(program) => Command::new(matrix.join("go").join(program)),
+            Runtime::Rust => Command::new(root().join("target/release/examples/matrix")),
         }
     }
 
@@ -151,6 +156,7 @@ impl Runtime {
             Self::Debian(_) => ensure_debian_librdkafka(),
             Self::Node(_) => ensure(NODE),
             Self::Go(_) => ensure(GO),
+            Self::Rust => Ok(()),
         }
     }
 
@@ -166,6 +172,15 @@ impl Runtime {
             Self::Debian(_) => Ok(()),
             Self::Node(_) => install_node(),
             Self::Go(_) => build_go(),
+            Self::Rust => cargo(&[
+                "build",
+                "--release",
+                "--quiet",
+                "-p",
+                "ottla-client",
+                "--example",
+                "matrix",
+            ]),
         }
     }
 }

@@ -24,10 +24,7 @@ const GROWN: usize = PARTITIONS as usize + 2;
 /// Takes a client through the steps of the consumer protocol.
 pub fn run(client: &Client, setting: &Setting, report: &mut Report) {
     let folder = setting.logs.join(format!("{}-broker", client.name));
-    let mut settings = SETTINGS.to_vec();
-    if setting.kind == Kind::Kafka {
-        settings.extend(KAFKA_SETTINGS);
-    }
+    let settings = settings(setting.kind);
     let mut broker = None;
     let started = report.step(Step::Other("a broker"), || {
         broker = Some(Broker::start_with(setting.kind, &folder, &settings)?);
@@ -43,6 +40,12 @@ pub fn run(client: &Client, setting: &Setting, report: &mut Report) {
     let mut run = Run::new(client, &own);
     run.arguments = ["--protocol", "consumer"].map(str::to_owned).to_vec();
     steps(client, &mut run, broker, report);
+}
+
+/// What a broker of this kind is started with.
+pub(super) fn settings(kind: Kind) -> Vec<&'static str> {
+    let allowed = if kind == Kind::Kafka { KAFKA_SETTINGS } else { &[] };
+    [SETTINGS, allowed].concat()
 }
 
 fn steps(client: &Client, run: &mut Run<'_>, broker: Broker, report: &mut Report) {

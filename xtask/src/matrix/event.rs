@@ -17,6 +17,8 @@ pub enum Event {
     Committed(Vec<(u32, u64)>),
     /// Something it survived; worth a look when a step fails.
     Error(String),
+    /// So many tasks of its runtime are alive.
+    Tasks(usize),
     /// It left in good order.
     Closed,
 }
@@ -32,6 +34,7 @@ impl Event {
             "record" => record(rest).map(Self::Record),
             "committed" => offsets(rest).map(Self::Committed),
             "error" => Some(Self::Error(rest.into())),
+            "tasks" => rest.parse().ok().map(Self::Tasks),
             "closed" => Some(Self::Closed),
             _ => None,
         };
@@ -78,6 +81,7 @@ mod tests {
         assert_eq!(parse("committed 1:7,2:9"), Event::Committed(vec![(1, 7), (2, 9)]));
         let read = Read { partition: 1, offset: 7, number: KEYS * 2 + 5 };
         assert_eq!(parse("record 1 7 k5 k5:2"), Event::Record(read));
+        assert_eq!(parse("tasks 12"), Event::Tasks(12));
         assert_eq!(parse("closed"), Event::Closed);
     }
 

@@ -54,6 +54,8 @@ pub struct MemberView {
     pub changes: usize,
     /// Partitions it ever gave up, in sum.
     pub revoked: usize,
+    /// Tasks of its runtime that were alive when it last said so.
+    pub tasks: usize,
     reads: usize,
     closed: bool,
     ended: bool,
@@ -79,12 +81,22 @@ impl<'a> Group<'a> {
         Self { client, place, view: Arc::new(Mutex::new(view)), members: Vec::new() }
     }
 
+    /// The group's name.
+    pub fn name(&self) -> &str {
+        &self.place.group
+    }
+
     /// Starts a member with further arguments and returns its index.
     pub fn start(&mut self, arguments: &[&str]) -> Result<usize, String> {
+        self.start_as(self.client, arguments)
+    }
+
+    /// Starts a member that is a process of another client.
+    pub fn start_as(&mut self, client: &Client, arguments: &[&str]) -> Result<usize, String> {
         let index = self.members.len();
         let place = &self.place;
         let log = place.logs.join(format!("{}-{index}.log", place.group));
-        let mut command = self.client.command();
+        let mut command = client.command();
         command.args(["consume", "--bootstrap", &place.bootstrap, "--topic", &place.topic]);
         command.args(["--group", &place.group, "--session-timeout-ms", SESSION_TIMEOUT_MS]);
         command.args(&place.arguments).args(arguments);
@@ -152,6 +164,18 @@ impl<'a> Group<'a> {
         }
     }
 
+    /// The members that are still there, but for the one of this index.
+    pub fn others(&self, index: usize) -> Vec<usize> {
+        let view = self.view();
+        let there = view.members.iter().enumerate().filter(|(_, member)| !member.dismissed);
+        there.map(|(index, _)| index).filter(|other| *other != index).collect()
+    }
+
+    /// A member's process.
+    pub fn process(&self, index: usize) -> u32 {
+        self.members[index].child.id()
+    }
+
     /// What the members said so far, held still while the guard lives.
     pub fn view(&self) -> MutexGuard<'_, View> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
@@ -160,7 +184,9 @@ impl<'a> Group<'a> {
     /// What each member has and last complained of, to explain a failure.
     pub fn complaints(&self) -> String {
         let view = self.view();
-        let lines = view.members.iter().enumerate().map(|(index, member)| {
+        let members = view.members.iter().enumerate();
+        let telling = members.filter(|(_, of)| !of.dismissed || of.complaint.is_some());
+        let lines = telling.map(|(index, member)| {
             let complaint = member.complaint.as_deref().unwrap_or("nothing wrong");
             format!("\nmember {index} owns {:?}, says: {complaint}", member.owned)
         });
@@ -214,8 +240,11 @@ impl View {
 
 /// Takes in a member's output until it ends.
 fn follow(index: usize, output: ChildStdout, view: &Mutex<View>) {
-    for line in BufReader::new(output).lines().map_while(Result::ok) {
-        let event = Event::parse(&line).unwrap_or_else(Event::Error);
+    let (mut output, mut line) = (BufReader::new(output), String::new());
+    // The last line of one that was killed may be cut off.
+    while output.read_line(&mut line).is_ok() && line.ends_with('\n') {
+        let event = Event::parse(line.trim_end()).unwrap_or_else(Event::Error);
+        line.clear();
         apply(index, event, &mut view.lock().unwrap_or_else(PoisonError::into_inner));
     }
     view.lock().unwrap_or_else(PoisonError::into_inner).members[index].ended = true;
@@ -249,6 +278,7 @@ fn apply(index: usize, event: Event, view: &mut View) {
             }
         }
         Event::Error(text) => member.complaint = Some(text),
+        Event::Tasks(tasks) => member.tasks = tasks,
         Event::Closed => member.closed = true,
     }
 }

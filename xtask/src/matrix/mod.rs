@@ -10,8 +10,10 @@ mod event;
 mod group;
 pub mod java;
 mod ledger;
+pub mod mixed;
 mod report;
 mod scenario;
+pub mod soak;
 mod streams;
 
 use crate::Outcome;

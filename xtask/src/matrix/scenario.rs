@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long one producer or admin call may take.
-const TIMEOUT: Duration = Duration::from_secs(120);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What the runs of all clients share.
 pub struct Setting {
@@ -236,7 +236,11 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn produce_call(&mut self, codec: &str, records: u64) -> Result<(Call, Range<u64>), String> {
+    pub(super) fn produce_call(
+        &mut self,
+        codec: &str,
+        records: u64,
+    ) -> Result<(Call, Range<u64>), String> {
         let numbers = self.next..self.next + records;
         self.next = numbers.end;
         let first = numbers.start.to_string();
@@ -266,6 +270,10 @@ impl<'a> Run<'a> {
         self.calls += 1;
         let name = format!("{}-{:02}-{}.log", self.client.name, self.calls, arguments[0]);
         Call::start(command, &self.setting.logs.join(name), "")
+    }
+
+    pub(super) fn bootstrap(&self) -> &str {
+        &self.setting.bootstrap
     }
 
     pub(super) fn group(&self, name: &str) -> Group<'a> {
