@@ -92,6 +92,13 @@ names! {
         CoordinatorSparedSocket,
         /// A member whose answer was kept heard the news at once.
         CoordinatorToldHeld,
+        /// A classic member of a group of the consumer protocol, whose answer was kept, heard of
+        /// its next step at once.
+        CoordinatorToldHeldClassic,
+        /// A classic group became one of the consumer protocol.
+        CoordinatorUpgraded,
+        /// A group of the consumer protocol became a classic one.
+        CoordinatorDowngraded,
         /// An answer was kept as long as it may be.
         CoordinatorHeldInFull,
         /// A kept answer was given because another request waited behind it.

@@ -17,6 +17,7 @@ pub use load::{ConfigError, HostPort, ListenerSpec, Source};
 pub use table::Setting;
 pub use value::{Durability, Kind, PerClient, RegisterAssignor};
 
+use ottla_group::coordinator::MigrationPolicy;
 use std::path::PathBuf;
 use std::time::Duration;
 use table::settings;
@@ -160,6 +161,12 @@ settings! {
 
     /// The most members of one group of the consumer protocol.
     kafka group_consumer_max_size "group.consumer.max.size": usize = 20_000, 1..=1_000_000;
+
+    /// Whether a group that has members may change its protocol while they are at work: `upgrade`,
+    /// from classic to consumer, when a member of the consumer protocol joins; `downgrade`, back,
+    /// when only classic members are left; `bidirectional`, both; `disabled`, neither.
+    kafka group_consumer_migration_policy "group.consumer.migration.policy": MigrationPolicy =
+        MigrationPolicy::Bidirectional, ();
 
     /// The most groups of one partition of the offsets topic.
     ours group_max_per_partition "group.max.per.partition": usize = 100_000, 1..=100_000_000;

@@ -1,6 +1,7 @@
 //! The types a setting can have: how each is read from text, shown, bounded and documented.
 
 use ottla_group::assign::Assignor;
+use ottla_group::coordinator::MigrationPolicy;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -274,5 +275,22 @@ impl Value for RegisterAssignor {
 
     fn explain((): &()) -> String {
         "range or roundrobin".into()
+    }
+}
+
+impl Value for MigrationPolicy {
+    type Bounds = ();
+    const KIND: Kind = Kind::String;
+
+    fn parse(text: &str, (): &()) -> Result<Self, String> {
+        Self::named(text).ok_or_else(|| format!("must be {}", Self::explain(&())))
+    }
+
+    fn show(&self) -> String {
+        self.name().into()
+    }
+
+    fn explain((): &()) -> String {
+        "disabled, upgrade, downgrade or bidirectional".into()
     }
 }

@@ -4,7 +4,9 @@
 use crate::broker::Broker;
 use crate::clock;
 use crate::shards::views::{Absent, listings, view};
-use ottla_group::coordinator::{Blocker, Caller, JournalEntry, MemberTimes, Move, Trigger, Who};
+use ottla_group::coordinator::{
+    Blocker, Caller, JournalEntry, MemberTimes, Migration, Move, Trigger, Who,
+};
 use ottla_model::Instant;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -34,6 +36,7 @@ pub(super) async fn one(broker: &Broker, group: &str) -> Result<Value, Absent> {
         "generation": view.generation.0,
         "members": view.members,
         "blocking": view.blocking.iter().map(|it| blocker(it, now)).collect::<Vec<_>>(),
+        "migration": view.migration.as_ref().map(migration),
         "last_rebalance": view.journal.last().map(entry),
     }))
 }
@@ -52,6 +55,14 @@ fn blocker(blocker: &Blocker, now: Instant) -> Value {
         "member": who(&blocker.who),
         "owes": blocker.owes.name(),
         "for_ms": millis(now.since(blocker.since)),
+    })
+}
+
+/// Where the group can go between the classic and the consumer protocol, and what is in the way.
+fn migration(migration: &Migration) -> Value {
+    json!({
+        "to": migration.to.name(),
+        "obstacles": migration.obstacles.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 

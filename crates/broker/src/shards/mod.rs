@@ -217,6 +217,7 @@ fn settings(config: &Config) -> group::Config {
         consumer_session_timeout: config.group_consumer_session_timeout,
         consumer_heartbeat_interval: config.group_consumer_heartbeat_interval,
         consumer_assignment_interval: config.group_consumer_assignment_interval,
+        consumer_migration: config.group_consumer_migration_policy,
         consumer_group_size_max: config.group_consumer_max_size,
         groups_max: config.group_max_per_partition,
         offset_metadata_bytes_max: config.offset_metadata_max_bytes,

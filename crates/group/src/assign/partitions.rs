@@ -76,7 +76,7 @@ impl Partitions {
 
     /// The set of these lists, in any order and with repetitions; sorted once, so that a hostile
     /// order costs no more than a kind one.
-    pub(super) fn gather(lists: impl IntoIterator<Item = (TopicName, Vec<PartitionId>)>) -> Self {
+    pub(crate) fn gather(lists: impl IntoIterator<Item = (TopicName, Vec<PartitionId>)>) -> Self {
         let mut topics: BTreeMap<TopicName, Vec<PartitionId>> = BTreeMap::new();
         for (topic, partitions) in lists {
             topics.entry(topic).or_default().extend(partitions);

@@ -1,6 +1,7 @@
 //! Looking at groups from outside: describing, listing, deleting one, and the views of `view`.
 
 use super::barrier::Phase;
+use super::config::Config;
 use super::group::Group;
 use super::roster::Member;
 use super::turn::{Call, Turn};
@@ -81,7 +82,7 @@ impl Group {
     }
 
     /// The group, its journal, and who holds it up.
-    pub(super) fn view(&self) -> GroupView {
+    pub(super) fn view(&self, config: &Config) -> GroupView {
         let mut blocking = self.blocking();
         blocking.sort_by_key(|blocker| blocker.since);
         GroupView {
@@ -91,6 +92,7 @@ impl Group {
             generation: self.generation,
             members: self.roster.len() + self.hard.consumers().len(),
             blocking,
+            migration: self.migration(config),
             journal: self.journal.entries().cloned().collect(),
         }
     }
@@ -134,8 +136,9 @@ impl Group {
     fn revoking(&self) -> Vec<Blocker> {
         let members = self.hard.consumers().members();
         let revoking = members.filter_map(|(id, member)| {
-            let since = self.motion.as_ref()?.pulses.get(id)?.revokes_since?;
-            Some(Blocker { who: member.who(id), owes: BlockedOn::Revoke, since })
+            let pulse = self.motion.as_ref()?.pulses.get(id)?;
+            let since = pulse.revokes_since?;
+            Some(Blocker { who: member.who(id), owes: pulse.owes, since })
         });
         revoking.collect()
     }

@@ -38,6 +38,9 @@ pub struct Config {
     /// the earliest. The first change after a while is acted on at once; a burst is then acted on
     /// together.
     pub consumer_assignment_interval: Duration,
+    /// `group.consumer.migration.policy`: whether a group with members may change between the
+    /// classic and the consumer protocol, and in which direction.
+    pub consumer_migration: MigrationPolicy,
     /// `group.consumer.max.size`: members of one group of the consumer protocol.
     pub consumer_group_size_max: usize,
     /// `offsets.retention.minutes`: how long offsets outlive their group's last member, or their
@@ -72,6 +75,52 @@ pub struct Config {
     pub hash_seed: u64,
 }
 
+/// In which direction groups that have members may change their protocol (KIP-848). One without
+/// members always may.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MigrationPolicy {
+    /// In none.
+    Disabled,
+    /// From classic to consumer.
+    Upgrade,
+    /// From consumer to classic.
+    Downgrade,
+    /// In both.
+    #[default]
+    Bidirectional,
+}
+
+impl MigrationPolicy {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Disabled, Self::Upgrade, Self::Downgrade, Self::Bidirectional];
+
+    /// The policy of this name, in any case, as in Kafka.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether a classic group may become one of the consumer protocol.
+    pub fn allows_upgrade(self) -> bool {
+        matches!(self, Self::Upgrade | Self::Bidirectional)
+    }
+
+    /// Whether a group of the consumer protocol may become a classic one.
+    pub fn allows_downgrade(self) -> bool {
+        matches!(self, Self::Downgrade | Self::Bidirectional)
+    }
+
+    /// Kafka's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::Upgrade => "upgrade",
+            Self::Downgrade => "downgrade",
+            Self::Bidirectional => "bidirectional",
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -85,6 +134,7 @@ impl Default for Config {
             consumer_session_timeout: Duration::from_secs(45),
             consumer_heartbeat_interval: Duration::from_secs(5),
             consumer_assignment_interval: Duration::from_millis(100),
+            consumer_migration: MigrationPolicy::default(),
             consumer_group_size_max: 20_000,
             offsets_retention: Duration::from_secs(7 * 24 * 60 * 60),
             offsets_retention_check_interval: Duration::from_secs(10 * 60),

@@ -123,6 +123,21 @@ impl Consumers {
         self.indices.members()
     }
 
+    /// How many of its members speak the classic protocol.
+    pub(super) fn classics(&self) -> usize {
+        self.indices.classics()
+    }
+
+    /// How many of those support a classic assignor.
+    pub(super) fn support_of(&self, assignor: &str) -> usize {
+        self.indices.support.get(assignor).copied().unwrap_or_default() as usize
+    }
+
+    /// Whether some classic assignor is common to all of those.
+    pub(super) fn has_common_classic_assignor(&self) -> bool {
+        self.indices.support.values().any(|count| *count as usize == self.classics())
+    }
+
     /// Bytes of what its members say of themselves.
     pub(super) fn bytes(&self) -> usize {
         self.indices.bytes()
@@ -225,6 +240,11 @@ impl Consumer {
     /// What it says of itself.
     pub(super) fn says(&self) -> &Says {
         self.says.as_ref().expect("only members that said something are shown")
+    }
+
+    /// Whether it speaks the classic protocol.
+    pub(super) fn is_classic(&self) -> bool {
+        self.says().classic.is_some()
     }
 
     /// Where it stands; at the beginning before it was ever told anything.

@@ -100,6 +100,13 @@ impl Group {
         }
     }
 
+    /// The generation a member names: the one in force, unless it was told another one when it was
+    /// a member of a group of the consumer protocol.
+    pub(super) fn generation_of(&self, member: &str) -> Generation {
+        let told = self.roster.member(member).and_then(|member| member.told);
+        told.unwrap_or(self.generation)
+    }
+
     /// The state Kafka's tools know it by.
     pub(super) fn state(&self) -> GroupState {
         if self.kind != GroupKind::Consumer {

@@ -111,8 +111,14 @@ impl Turn<'_> {
         due
     }
 
-    fn holders(&self) -> Vec<MemberId> {
-        self.group.roster.ids_where(|member| member.hold.is_kept())
+    /// Members whose heartbeat's answer is kept, in an order that does not vary.
+    pub(super) fn holders(&self) -> Vec<MemberId> {
+        let mut holders = self.group.roster.ids_where(|member| member.hold.is_kept());
+        let pulses = self.group.motion.iter().flat_map(|motion| &motion.pulses);
+        let first = holders.len();
+        holders.extend(pulses.filter(|(_, pulse)| pulse.hold.is_kept()).map(|(id, _)| id.clone()));
+        holders[first..].sort_unstable();
+        holders
     }
 }
 
@@ -123,7 +129,12 @@ fn place<'g>(group: &'g mut Group, id: &str) -> Option<(MemberId, &'g mut Hold)>
             let (id, member) = group.roster.entry_mut(id)?;
             Some((id.clone(), &mut member.hold))
         }
-        GroupKind::Consumer | GroupKind::Register => None,
+        // Only its members of the classic protocol are kept waiting.
+        GroupKind::Consumer => {
+            let (id, pulse) = group.motion.as_mut()?.pulses.get_key_value_mut(id)?;
+            Some((id.clone(), &mut pulse.hold))
+        }
+        GroupKind::Register => None,
     }
 }
 

@@ -40,6 +40,12 @@ impl Triggers {
         self.kept.first()
     }
 
+    /// All that another rebalance was asked for, which never came.
+    pub(super) fn absorb(&mut self, others: Self) {
+        self.more = self.more.saturating_add(others.more);
+        self.extend(others.kept);
+    }
+
     /// One more; beyond a bound only counted.
     pub(super) fn add(&mut self, trigger: Trigger) {
         if self.kept.len() < TRIGGERS_MAX {

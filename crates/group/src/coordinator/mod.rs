@@ -37,11 +37,11 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, MAX_BATCH_BYTES};
+pub use config::{Config, MAX_BATCH_BYTES, MigrationPolicy};
 pub use output::{Append, Closing, Index, Outgoing};
 pub use settings::{GroupSettings, SettingsView};
 pub use shard::{Lifecycle, RecordAt, Shard};
 pub use view::{
-    BlockedOn, Blocker, Caller, Cause, CommittedView, GroupView, JournalEntry, MemberTimes, Move,
-    Note, Noted, Observed, Outcome, StateCounts, Trigger, Who,
+    BlockedOn, Blocker, Caller, Cause, CommittedView, GroupView, JournalEntry, MemberTimes,
+    Migration, Move, Note, Noted, Observed, Obstacle, Outcome, StateCounts, Trigger, Who,
 };

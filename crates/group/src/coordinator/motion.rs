@@ -1,10 +1,12 @@
 //! What of a group of the consumer protocol is soft: who is late, which target is being worked
 //! out, and why. Derived from the hard state when a shard takes over, and lost with it.
 
+use super::holds::Hold;
 use super::journal::Triggers;
 use super::map::{Map, seeded};
 use super::reconcile::Slot;
 use super::timers::Deadline;
+use super::view::BlockedOn;
 use crate::assign::server::Target;
 use alloc::collections::BTreeMap;
 use ottla_model::{ConnectionId, Instant, MemberId, Now};
@@ -41,14 +43,18 @@ pub(super) struct Wanted {
 pub(super) struct Pulse {
     /// When it is taken for dead.
     pub(super) session: Deadline,
-    /// When it has taken too long to give up what it was told to.
+    /// When it has taken too long to do what it owes.
     pub(super) revocation: Deadline,
-    /// Since when it is to give something up.
+    /// Since when it owes something.
     pub(super) revokes_since: Option<Instant>,
+    /// What it owes, if it does: to give something up; a classic member also to join or to sync.
+    pub(super) owes: BlockedOn,
     /// Heartbeats in a row that brought it nothing while it owed or awaited something.
     pub(super) idle_beats: u8,
     /// The connection its last request came on.
     pub(super) connection: Option<ConnectionId>,
+    /// A heartbeat whose answer is kept; of a classic member.
+    pub(super) hold: Hold,
 }
 
 impl Motion {
@@ -85,8 +91,10 @@ impl Pulse {
             session: Deadline::unarmed(),
             revocation: Deadline::unarmed(),
             revokes_since: None,
+            owes: BlockedOn::Revoke,
             idle_beats: 0,
             connection: None,
+            hold: Hold::default(),
         }
     }
 }

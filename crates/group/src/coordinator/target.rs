@@ -253,6 +253,7 @@ impl Turn<'_> {
         motion.assigned_at = Some(now);
         motion.assignment.disarm();
         motion.moving_since = Some(now);
+        self.tell_classics();
         self.note_epoch(&changed, before);
         index
     }

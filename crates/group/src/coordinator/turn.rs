@@ -111,17 +111,41 @@ impl Turn<'_> {
         if records.is_empty() {
             return with;
         }
-        let room = self.services.config.batch_bytes_max.saturating_sub(BATCH_HEADER_BYTES);
-        match with.filter(|index| self.services.outbox.has_room(*index, &records, room)) {
+        match with.filter(|index| self.batch_has_room(*index, &records)) {
             Some(index) => {
-                let was_void = self.group.hard.is_void();
-                let touched = self.replay_all(&records);
-                self.services.outbox.extend(records);
-                self.mark(index, touched, was_void);
+                self.add_to(index, records);
                 with
             }
             None => self.decide_split(records),
         }
+    }
+
+    /// Makes `records` true as one: in the batch of an earlier decision of the same turn where
+    /// that has room, else in one of their own. Refused as in [`decide`](Self::decide).
+    pub(super) fn decide_with(
+        &mut self,
+        with: Option<Index>,
+        records: Vec<Record>,
+    ) -> Result<Index, GroupError> {
+        match with.filter(|index| self.batch_has_room(*index, &records)) {
+            Some(index) => {
+                self.add_to(index, records);
+                Ok(index)
+            }
+            None => self.decide(records),
+        }
+    }
+
+    fn batch_has_room(&self, index: Index, records: &[Record]) -> bool {
+        let room = self.services.config.batch_bytes_max.saturating_sub(BATCH_HEADER_BYTES);
+        self.services.outbox.has_room(index, records, room)
+    }
+
+    fn add_to(&mut self, index: Index, records: Vec<Record>) {
+        let was_void = self.group.hard.is_void();
+        let touched = self.replay_all(&records);
+        self.services.outbox.extend(records);
+        self.mark(index, touched, was_void);
     }
 
     /// Answers a request about this group's members.

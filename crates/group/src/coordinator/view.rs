@@ -3,10 +3,12 @@
 //! Every look is an [`Observed`]: it may include what is not durable yet, and says which index
 //! must be durable before it is shown to anyone.
 
+use super::config::MigrationPolicy;
 use super::output::Index;
 use crate::message::admin::{GroupKind, GroupState};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::time::Duration;
 use ottla_model::{
     Generation, GroupId, InstanceId, Instant, MemberId, Offset, PartitionId, Timestamp, TopicName,
@@ -68,8 +70,73 @@ pub struct GroupView {
     pub members: usize,
     /// Members the group waits for right now, longest first.
     pub blocking: Vec<Blocker>,
+    /// Where it would go, and what is in the way; `None` where that does not arise.
+    pub migration: Option<Migration>,
     /// Its last generations and why they came to be, oldest first.
     pub journal: Vec<JournalEntry>,
+}
+
+/// Where a group with members would go, if others of another protocol came or the last one of its
+/// own went (KIP-848, "Online Migration").
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Migration {
+    /// The protocol it would go to.
+    pub to: GroupKind,
+    /// What is in the way; nothing, if it is empty.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// What is in the way of a migration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The broker's policy.
+    Policy(MigrationPolicy),
+    /// The members are not consumers: Connect workers, for example.
+    ProtocolType(Arc<str>),
+    /// There are more members than the other protocol may have.
+    TooManyMembers {
+        /// So many.
+        members: usize,
+        /// So many may be.
+        max: usize,
+    },
+    /// A member's subscription cannot be read.
+    Subscription(MemberId),
+    /// A member's assignment cannot be read.
+    Assignment(MemberId),
+    /// The assignor gives members data of its own, which the coordinator would not.
+    Assignor {
+        /// Who has such data.
+        member: MemberId,
+        /// Whose data it is.
+        assignor: Arc<str>,
+    },
+    /// No assignor is common to all classic members.
+    NoCommonAssignor,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Policy(policy) => {
+                write!(f, "group.consumer.migration.policy is {}", policy.name())
+            }
+            Self::ProtocolType(name) => write!(f, "its members are no consumers but `{name}`"),
+            Self::TooManyMembers { members, max } => {
+                write!(f, "it has {members} members and may have {max}")
+            }
+            Self::Subscription(member) => {
+                write!(f, "member {member}: its subscription cannot be read")
+            }
+            Self::Assignment(member) => write!(f, "member {member}: its assignment cannot be read"),
+            Self::Assignor { member, assignor } => write!(
+                f,
+                "member {member}: assignor {assignor} is not known to the server, and the data it \
+                 gave the member would be lost"
+            ),
+            Self::NoCommonAssignor => f.write_str("no assignor is common to its classic members"),
+        }
+    }
 }
 
 /// A member the group waits for.
@@ -208,6 +275,12 @@ pub enum Cause {
     AssignorChanged,
     /// A member did not give up partitions within its rebalance timeout.
     RevocationExpired,
+    /// The group of classic members became one of the consumer protocol, because a member of that
+    /// protocol joined.
+    Upgraded,
+    /// The group of the consumer protocol became a classic one, because only classic members are
+    /// left.
+    Downgraded,
     /// The assignment was too large to be written.
     AssignmentTooLarge,
     /// The group came from the log with more members than are now allowed.

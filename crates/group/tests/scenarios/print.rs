@@ -2,8 +2,8 @@
 
 use crate::print_consumer::moved;
 use ottla_group::assign::subscription::{Assignment, Subscription};
-use ottla_group::coordinator::GroupView;
 use ottla_group::coordinator::record::{GroupMetadata, OffsetCommit, Record};
+use ottla_group::coordinator::{GroupView, Obstacle};
 use ottla_group::message::Reply;
 use ottla_group::message::admin::{Description, GroupKind};
 use ottla_group::message::classic::{Joined, Left};
@@ -156,6 +156,17 @@ impl Names {
             value.leader.as_ref().map_or("-", |leader| self.of(leader)),
             members.collect::<Vec<_>>().join(" ")
         )
+    }
+
+    /// What is in the way of a migration, with a member's name for its id.
+    pub fn obstacle(&self, obstacle: &Obstacle) -> String {
+        let text = obstacle.to_string();
+        match obstacle {
+            Obstacle::Subscription(member)
+            | Obstacle::Assignment(member)
+            | Obstacle::Assignor { member, .. } => text.replace(&**member, self.of(member)),
+            _ => text,
+        }
     }
 
     /// State, who blocks it, and why its generations came to be.

@@ -31,7 +31,8 @@ impl Names {
             let regex = member.regex.as_ref().map_or(String::new(), |regex| format!("/{regex}/"));
             let (owns, target) = (named(&member.assignment), named(&member.target));
             let (who, epoch, topics) = (self.of(&member.member), member.epoch, topics.join(","));
-            format!("{who}@{epoch}:{{{topics}{regex}}} [{owns}]->[{target}]")
+            let classic = if member.is_classic { " classic" } else { "" };
+            format!("{who}@{epoch}{classic}:{{{topics}{regex}}} [{owns}]->[{target}]")
         });
         format!(
             "described {} epoch {} target {} {} {}",
@@ -77,7 +78,12 @@ impl Names {
         let regex = value.regex.as_ref().map_or(String::new(), |regex| format!("/{regex}/"));
         let instance = value.instance.as_ref().map(|it| format!("({it})")).unwrap_or_default();
         let vote = value.assignor.as_ref().map(|it| format!(" votes {it}")).unwrap_or_default();
-        format!("member {member}{instance} {{{}{regex}}}{vote}", topics.join(","))
+        let classic = value.classic.as_ref().map(|classic| {
+            let names: Vec<_> = classic.protocols.iter().map(|(name, _)| &**name).collect();
+            format!(" classic {}", names.join(","))
+        });
+        let classic = classic.unwrap_or_default();
+        format!("member {member}{instance} {{{}{regex}}}{vote}{classic}", topics.join(","))
     }
 
     fn position(&self, record: &ConsumerGroupCurrentMemberAssignment) -> String {

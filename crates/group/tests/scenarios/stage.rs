@@ -4,9 +4,9 @@ use crate::consumer::Consumers;
 use crate::harness::{Broker, Emitted, Log};
 use crate::parse::{Command, number, span};
 use crate::print::{Names, at};
-use ottla_group::assign::Assignor;
-use ottla_group::assign::subscription::Subscription;
-use ottla_group::coordinator::{Config, GroupSettings, Index, SettingsView};
+use ottla_group::assign::subscription::{Assignment, Subscription};
+use ottla_group::assign::{Assignor, Partitions};
+use ottla_group::coordinator::{Config, GroupSettings, Index, MigrationPolicy, SettingsView};
 use ottla_group::message::classic::{Heartbeat, Join, Leave, Leaver, Protocol, Sync};
 use ottla_group::message::register::{self, Register};
 use ottla_group::message::{
@@ -116,6 +116,7 @@ impl Stage {
             "describe" | "list" | "delete-group" => self.administer(&command)?,
             "behind" => self.wait_behind(command.word()?),
             "group" => self.view(&command),
+            "migration" => self.preview(&command),
             "advance" => self.advance(span(command.word()?)?),
             "close" => self.close(command.word()?),
             "hold" => self.holds = true,
@@ -276,6 +277,7 @@ impl Stage {
         let metadata = match command.text("topics") {
             Some(topics) => Subscription {
                 topics: topics.split(',').map(TopicName::from).collect(),
+                owned: command.text("owns").map(named).transpose()?.unwrap_or_default(),
                 ..Subscription::default()
             }
             .encode(3),
@@ -310,7 +312,7 @@ impl Stage {
         let parts = parts
             .iter()
             .filter_map(|part| part.split_once(':'))
-            .map(|(who, part)| (self.names.id_of(who).unwrap_or(who).to_owned(), part.as_bytes()));
+            .map(|(who, text)| (self.names.id_of(who).unwrap_or(who).to_owned(), part(text)));
         let parts: Vec<_> = parts.collect();
         let generation = self.generation(command, name)?;
         self.ask(
@@ -322,10 +324,26 @@ impl Stage {
                 instance: command.text("instance"),
                 protocol_type: command.text("type"),
                 protocol: command.text("protocol"),
-                assignments: parts.iter().map(|(who, part)| (who.as_str(), *part)).collect(),
+                assignments: parts.iter().map(|(who, part)| (who.as_str(), &**part)).collect(),
             }),
         );
         Ok(())
+    }
+
+    /// Where the group could go, and what is in the way.
+    fn preview(&mut self, command: &Command<'_>) {
+        let group = command.text("group").unwrap_or("g");
+        let view = self.broker.shard.group(group).value;
+        let text = match view.and_then(|view| view.migration) {
+            None => "migration: none".into(),
+            Some(migration) => {
+                let obstacles =
+                    migration.obstacles.iter().map(|obstacle| self.names.obstacle(obstacle));
+                let obstacles: Vec<_> = obstacles.collect();
+                format!("migration to {}: {}", migration.to, obstacles.join("; "))
+            }
+        };
+        self.say(text.trim_end_matches([' ', ':']));
     }
 
     fn heartbeat(&mut self, command: &Command<'_>) -> Done {
@@ -559,6 +577,10 @@ impl Stage {
                 "consumer-session" => self.config.consumer_session_timeout = span(value)?,
                 "assignment-interval" => self.config.consumer_assignment_interval = span(value)?,
                 "consumer-size" => self.config.consumer_group_size_max = number(value)? as usize,
+                "migration" => {
+                    self.config.consumer_migration =
+                        MigrationPolicy::named(value).ok_or("no such policy")?
+                }
                 "parked" => self.config.parked_max = number(value)? as usize,
                 "batch-bytes" => self.config.batch_bytes_max = number(value)? as usize,
                 "metadata-bytes" => {
@@ -648,4 +670,27 @@ impl Stage {
         self.broker.settings(Arc::new(settings), now);
         Ok(())
     }
+}
+
+/// A part of an assignment: `t-0+t-1`, as consumers write it, with the assignor's own data after a
+/// `!`; any other text is itself.
+fn part(text: &str) -> Vec<u8> {
+    let (partitions, data) = text.split_once('!').unwrap_or((text, ""));
+    match named(partitions) {
+        Ok(partitions) if !partitions.is_empty() => {
+            let user_data = (!data.is_empty()).then(|| data.as_bytes().to_vec());
+            Assignment { partitions, user_data }.encode(3)
+        }
+        _ => text.as_bytes().to_vec(),
+    }
+}
+
+/// `t-0+t-1`, `none`.
+fn named(text: &str) -> Result<Partitions, String> {
+    let mut partitions = Partitions::default();
+    for slot in text.split('+').filter(|slot| *slot != "none") {
+        let (topic, partition) = Stage::partition(slot)?;
+        partitions.insert(&topic.into(), partition);
+    }
+    Ok(partitions)
 }

@@ -186,7 +186,7 @@ const OUTCOMES: [Outcome; 5] =
     [Outcome::Running, Outcome::Assigned, Outcome::Emptied, Outcome::Overtaken, Outcome::Lost];
 
 /// By their numbers; new ones go last.
-const CAUSES: [Cause; 19] = [
+const CAUSES: [Cause; 21] = [
     Cause::LostInCrash,
     Cause::Joined,
     Cause::Left,
@@ -206,6 +206,8 @@ const CAUSES: [Cause; 19] = [
     Cause::AssignorChanged,
     Cause::AssignmentTooLarge,
     Cause::TooManyMembers,
+    Cause::Upgraded,
+    Cause::Downgraded,
 ];
 
 #[cfg(test)]

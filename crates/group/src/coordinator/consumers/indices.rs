@@ -1,8 +1,8 @@
 //! What a group's records imply, kept up member by member.
 
-use super::Consumer;
+use super::{Consumer, Says};
 use crate::coordinator::reconcile::{Slot, State};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use ottla_model::{Generation, InstanceId, MemberId, TopicName};
 
@@ -21,6 +21,9 @@ pub(super) struct Indices {
     pub(super) patterns: BTreeMap<Arc<str>, u32>,
     /// How many members have all of the target of each epoch.
     pub(super) settled: BTreeMap<Generation, u32>,
+    /// How many members that speak the classic protocol support each of its assignors.
+    pub(super) support: BTreeMap<Arc<str>, u32>,
+    classics: usize,
     members: usize,
     bytes: usize,
 }
@@ -34,6 +37,8 @@ impl Indices {
         topics: BTreeMap::new(),
         patterns: BTreeMap::new(),
         settled: BTreeMap::new(),
+        support: BTreeMap::new(),
+        classics: 0,
         members: 0,
         bytes: 0,
     };
@@ -41,6 +46,11 @@ impl Indices {
     /// How many members are in.
     pub(super) fn members(&self) -> usize {
         self.members
+    }
+
+    /// How many of them speak the classic protocol.
+    pub(super) fn classics(&self) -> usize {
+        self.classics
     }
 
     /// Bytes of what they say of themselves.
@@ -62,6 +72,8 @@ impl Indices {
         says.topics.iter().for_each(|topic| count(&mut self.topics, topic));
         says.assignor.iter().for_each(|assignor| count(&mut self.votes, assignor));
         says.pattern().into_iter().for_each(|pattern| count(&mut self.patterns, pattern));
+        self.classics += usize::from(says.classic.is_some());
+        supported(says).iter().for_each(|name| count(&mut self.support, name));
     }
 
     pub(super) fn leave(&mut self, id: &MemberId, member: &Consumer) {
@@ -82,7 +94,14 @@ impl Indices {
         says.topics.iter().for_each(|topic| discount(&mut self.topics, topic));
         says.assignor.iter().for_each(|assignor| discount(&mut self.votes, assignor));
         says.pattern().into_iter().for_each(|pattern| discount(&mut self.patterns, pattern));
+        self.classics -= usize::from(says.classic.is_some());
+        supported(says).iter().for_each(|name| discount(&mut self.support, name));
     }
+}
+
+/// The classic assignors a member supports, each once.
+fn supported(says: &Says) -> BTreeSet<&Arc<str>> {
+    says.classic.iter().flat_map(|classic| &classic.protocols).map(|(name, _)| name).collect()
 }
 
 fn settled_at(member: &Consumer) -> Option<Generation> {

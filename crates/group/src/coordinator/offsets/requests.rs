@@ -62,7 +62,7 @@ impl Turn<'_> {
         }
         self.validate_member(ask.member, ask.instance)?;
         let takes_any = probe::has(Fault::CoordinatorTakesStaleCommits);
-        if ask.generation != self.group.generation && !takes_any {
+        if ask.generation != self.group.generation_of(ask.member) && !takes_any {
             probe::hit(Mark::CoordinatorFencedCommit);
             return Err(GroupError::IllegalGeneration);
         }

@@ -52,6 +52,18 @@ pub struct ClassicMember {
     pub protocols: Vec<(Arc<str>, Blob)>,
 }
 
+impl ClassicMember {
+    /// Its most wanted assignor, with its metadata.
+    pub(in super::super) fn most_wanted(&self) -> Option<&(Arc<str>, Blob)> {
+        self.protocols.first()
+    }
+
+    /// Whether it supports this assignor.
+    pub(in super::super) fn supports(&self, assignor: &str) -> bool {
+        self.protocols.iter().any(|(name, _)| **name == *assignor)
+    }
+}
+
 impl ConsumerGroupMemberMetadata {
     pub(super) fn estimated_bytes(&self) -> usize {
         let value = self.value.as_ref().map_or(0, |value| value.estimated_bytes());

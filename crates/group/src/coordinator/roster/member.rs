@@ -9,7 +9,7 @@ use crate::message::register::Detection;
 use crate::message::{Blob, Token};
 use alloc::sync::Arc;
 use core::time::Duration;
-use ottla_model::{ConnectionId, InstanceId, Instant, MemberId};
+use ottla_model::{ConnectionId, Generation, InstanceId, Instant, MemberId};
 
 /// An assignor a member supports, with its metadata for it.
 pub(in super::super) type Supported = (Arc<str>, Blob);
@@ -30,6 +30,9 @@ pub(in super::super) struct Member {
     pub(in super::super) restored: bool,
     /// Whether it has not yet been told of a generation; such a member cannot heartbeat.
     pub(in super::super) is_new: bool,
+    /// The epoch it was last told as a member of a group of the consumer protocol: the generation
+    /// it names until it is told one.
+    pub(in super::super) told: Option<Generation>,
     /// Its place in the last generation's record, if it is part of that generation.
     pub(in super::super) stored: Option<u32>,
     /// When it is taken for dead.
@@ -96,6 +99,7 @@ impl Member {
             protocols,
             restored: false,
             is_new: false,
+            told: None,
             stored: None,
             session: Deadline::unarmed(),
             detection: None,

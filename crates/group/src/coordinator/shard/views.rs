@@ -1,6 +1,5 @@
 //! What is seen of a shard from outside, beside replies.
 
-use super::super::group::Group;
 use super::super::output::Index;
 use super::super::view::{Cause, CommittedView, GroupView, Observed, StateCounts};
 use super::Shard;
@@ -37,7 +36,8 @@ impl Shard {
         let found = self.groups.get(group);
         let marks = found.map(|group| group.marks).or_else(|| self.gone.get(group).copied());
         let mark = marks.unwrap_or_default().membership;
-        Observed { value: found.map(Group::view), after: self.services.outbox.pending(mark) }
+        let value = found.map(|group| group.view(&self.services.config));
+        Observed { value, after: self.services.outbox.pending(mark) }
     }
 
     /// Calls `each` with every committed offset; the index covers all of them.

@@ -183,7 +183,7 @@ fn deleting_a_group_is_split_by_the_batch_bound() {
 fn what_there_is_much_of_stays_small() {
     use super::super::{group::Group, offsets::OFFSET_BYTES, roster::Member};
     assert_eq!(OFFSET_BYTES, 48);
-    assert!(size_of::<Member>() <= 232, "{}", size_of::<Member>());
+    assert!(size_of::<Member>() <= 240, "{}", size_of::<Member>());
     assert!(size_of::<Group>() <= 512, "{}", size_of::<Group>());
 }
 

@@ -10,6 +10,9 @@ use crate::message::{GroupError, Reply};
 impl Turn<'_> {
     /// A heartbeat in a group that exists.
     pub(in super::super::super) fn heartbeat(&mut self, call: &Call<'_>, ask: &Heartbeat<'_>) {
+        if self.group.kind == GroupKind::Consumer {
+            return self.heartbeat_of_classic(call, ask);
+        }
         let outcome = self.judge_heartbeat(call, ask);
         if outcome.is_ok() && self.hold_stable(call, ask.member) {
             return;
@@ -22,7 +25,7 @@ impl Turn<'_> {
             return Err(GroupError::UnknownMemberId);
         }
         self.validate_member(ask.member, ask.instance)?;
-        if ask.generation != self.group.generation {
+        if ask.generation != self.group.generation_of(ask.member) {
             return Err(GroupError::IllegalGeneration);
         }
         self.hear(ask.member, call);

@@ -24,7 +24,9 @@ impl Turn<'_> {
     /// A join of a group that exists, or that a new member may bring into being.
     pub(in super::super::super) fn join(&mut self, call: &Call<'_>, ask: &Join<'_>) {
         let is_empty = self.group.roster.is_empty() && self.group.hard.consumers().is_empty();
-        if self.group.kind != GroupKind::Classic && !is_empty {
+        if self.group.kind == GroupKind::Consumer && !is_empty {
+            self.join_consumers(call, ask);
+        } else if self.group.kind != GroupKind::Classic && !is_empty {
             self.refuse_join(call, GroupError::InconsistentGroupProtocol, ask.member);
         } else if ask.protocols.len() > PROTOCOLS_MAX {
             self.refuse_join(call, GroupError::InvalidRequest, ask.member);
@@ -386,4 +388,4 @@ pub(in super::super::super) fn fresh_id(prefix: &str, fresh: &[u8; 16]) -> Membe
 /// Of a client or instance id, what begins a member's id.
 const PREFIX_BYTES_MAX: usize = 255;
 /// Assignors of one member. Kafka's clients name one or two.
-const PROTOCOLS_MAX: usize = 100;
+pub(in super::super) const PROTOCOLS_MAX: usize = 100;

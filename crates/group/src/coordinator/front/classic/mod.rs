@@ -14,6 +14,7 @@ mod silence;
 mod sync;
 mod topics;
 
+pub(super) use join::PROTOCOLS_MAX;
 pub(in super::super) use join::fresh_id;
 pub(in super::super) use leave::all_leaving;
 pub(in super::super) use rebalance::next;
@@ -104,7 +105,7 @@ impl Turn<'_> {
 
     /// Topics the members subscribe to under the assignor in force; `None` where the group is not
     /// one of consumers or a subscription cannot be read.
-    fn subscribed_topics(&self) -> Option<BTreeSet<TopicName>> {
+    pub(super) fn subscribed_topics(&self) -> Option<BTreeSet<TopicName>> {
         if !self.group.is_consumer() {
             return None;
         }

@@ -135,6 +135,7 @@ impl Turn<'_> {
             self.group.roster.owe_sync(&id, true);
             if let Some(member) = self.group.roster.member_mut(&id) {
                 member.is_new = false;
+                member.told = None;
                 member.synced_at = None;
             }
             self.renew_session(&id);
@@ -209,7 +210,7 @@ impl Turn<'_> {
     }
 
     /// The answer to a join of the generation in force.
-    pub(super) fn joined(&self, id: &MemberId, members: Vec<JoinedMember>) -> Joined {
+    pub(in super::super) fn joined(&self, id: &MemberId, members: Vec<JoinedMember>) -> Joined {
         Joined {
             generation: self.group.generation,
             protocol_type: self.group.protocol_type.clone().unwrap_or_default(),

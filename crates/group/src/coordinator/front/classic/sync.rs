@@ -15,6 +15,9 @@ use alloc::sync::Arc;
 impl Turn<'_> {
     /// A sync of a group that exists.
     pub(in super::super::super) fn sync(&mut self, call: &Call<'_>, ask: &Sync<'_>) {
+        if self.group.kind == GroupKind::Consumer && !self.group.is_empty() {
+            return self.sync_of_classic(call, ask);
+        }
         if let Err(error) = self.validate_sync(ask) {
             self.reply(call.token, Reply::Sync(Err(error)));
             return;
@@ -39,7 +42,7 @@ impl Turn<'_> {
         }
         self.validate_member(ask.member, ask.instance)?;
         let takes_any = probe::has(Fault::CoordinatorTakesStaleAssignments);
-        if ask.generation != self.group.generation && !takes_any {
+        if ask.generation != self.group.generation_of(ask.member) && !takes_any {
             return Err(GroupError::IllegalGeneration);
         }
         if differs(ask.protocol_type, self.group.protocol_type.as_deref())

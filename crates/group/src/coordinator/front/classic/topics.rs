@@ -15,14 +15,14 @@ use ottla_model::{PartitionId, TopicName};
 
 impl Turn<'_> {
     /// The leader is not, or may not be, the process that assigned.
-    pub(super) fn watch_for_leader(&mut self) {
+    pub(in super::super) fn watch_for_leader(&mut self) {
         let Some(topics) = &self.group.subscribed else { return };
         self.services.watch.change(&self.group.id, None, topics);
         self.group.is_led_anew = true;
     }
 
     /// A new generation is assigned by its leader, which watches from then on.
-    pub(super) fn leave_watch_to_leader(&mut self) {
+    pub(in super::super) fn leave_watch_to_leader(&mut self) {
         if core::mem::take(&mut self.group.is_led_anew) {
             let topics = self.group.subscribed.as_ref();
             self.services.watch.change(&self.group.id, topics, &BTreeSet::new());

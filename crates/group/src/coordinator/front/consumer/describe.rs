@@ -54,7 +54,7 @@ impl Turn<'_> {
 
     /// Partitions with their topics' names; those of topics that are gone have none and are left
     /// out.
-    fn named(&self, slots: impl IntoIterator<Item = Slot>) -> Vec<NamedPartitions> {
+    pub(super) fn named(&self, slots: impl IntoIterator<Item = Slot>) -> Vec<NamedPartitions> {
         let view = self.services.topics.as_deref();
         let topics = partitions_of(slots).into_iter();
         let named = topics.filter_map(|(id, partitions)| {

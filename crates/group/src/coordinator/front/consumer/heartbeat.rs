@@ -33,17 +33,19 @@ impl Turn<'_> {
     }
 
     fn beat_consumer(&mut self, call: &Call<'_>, ask: &Heartbeat<'_>) -> Result<Beat, GroupError> {
-        if self.group.kind != GroupKind::Consumer && !self.group.is_empty() {
-            // Here a group of classic members would begin to move to this protocol.
-            return Err(GroupError::GroupIdNotFound);
-        }
+        let upgraded = match self.group.kind {
+            GroupKind::Classic | GroupKind::Register if !self.group.is_empty() => {
+                Some(self.upgrade(ask)?)
+            }
+            _ => None,
+        };
         let place = self.place_of_consumer(ask)?;
         let id = match (self.group.hard.consumers().member(ask.member), ask.member) {
             (Some((id, _)), _) => id.clone(),
             (None, "") => fresh_id(call.client.id, &call.fresh),
             (None, named) => MemberId::from(named),
         };
-        let subscribed = self.subscribe_consumer(call, ask, &id, &place)?;
+        let subscribed = self.subscribe_consumer(call, ask, &id, &place, upgraded)?;
         let index = self.renew_target(subscribed.index);
         let owned = ask.owned.as_ref().map(slots);
         let step = self.advance(&id, ask.standing, owned.as_ref(), subscribed.is_changed, index);
@@ -54,7 +56,7 @@ impl Turn<'_> {
     }
 
     /// Moves a member one step towards the target.
-    fn advance(
+    pub(super) fn advance(
         &mut self,
         id: &MemberId,
         standing: Standing,
@@ -95,6 +97,11 @@ impl Turn<'_> {
         let record = next.to_record(&self.group.id, id);
         self.decide_also(with, alloc::vec![record]);
         let now = self.now.mono;
+        if self.is_classic(id) {
+            // What it owes depends on what it was told.
+            self.tell_classics();
+            return self.note_arrival();
+        }
         let owes = matches!(next.state, State::Unrevoked { .. });
         let timeout = self.revocation_timeout(id);
         let group = self.group.id.clone();
@@ -108,6 +115,7 @@ impl Turn<'_> {
                 self.services.timers.arm(&mut pulse.revocation, now, timeout, timer);
             }
         }
+        self.tell_classics();
         self.note_arrival();
     }
 
@@ -124,7 +132,7 @@ impl Turn<'_> {
         }
     }
 
-    fn revocation_timeout(&self, id: &MemberId) -> Duration {
+    pub(super) fn revocation_timeout(&self, id: &MemberId) -> Duration {
         let member = self.group.hard.consumers().member(id);
         let own = member.and_then(|(_, member)| member.says().rebalance_timeout);
         own.unwrap_or(self.services.config.consumer_session_timeout)
@@ -163,7 +171,7 @@ impl Turn<'_> {
 
 /// What a heartbeat's last step did.
 #[derive(Clone, Copy, Default)]
-struct Step {
+pub(super) struct Step {
     /// Whether there was one.
     is_taken: bool,
     /// Whether the member may own other partitions now.

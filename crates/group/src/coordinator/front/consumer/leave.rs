@@ -19,6 +19,9 @@ impl Turn<'_> {
     pub(super) fn leave_consumer(&mut self, ask: &Heartbeat<'_>) -> Result<Beat, GroupError> {
         self.validate_consumer(ask.member, ask.instance)?;
         let id = MemberId::from(ask.member);
+        if self.is_classic(&id) {
+            return Err(GroupError::UnknownMemberId);
+        }
         self.remove_consumers(core::slice::from_ref(&id), Cause::Left);
         Ok(gone(id, Standing::Leaving))
     }
@@ -31,6 +34,7 @@ impl Turn<'_> {
     ) -> Result<Beat, GroupError> {
         self.validate_consumer(ask.member, ask.instance)?;
         let member = self.group.hard.consumers().member(ask.member);
+        let member = member.filter(|(_, member)| !member.is_classic());
         let (id, member) = member.ok_or(GroupError::UnknownMemberId)?;
         let (id, position) = (id.clone(), member.position());
         let away = Position {
@@ -87,6 +91,9 @@ impl Turn<'_> {
             return;
         }
         let triggers: Vec<_> = ids.iter().map(|id| self.consumer_trigger(cause, id)).collect();
+        if self.downgrade(ids, triggers.clone()) {
+            return;
+        }
         self.note_freed(ids);
         let mut records = Vec::new();
         let mut patterns: BTreeMap<Arc<str>, u32> = BTreeMap::new();
@@ -106,6 +113,7 @@ impl Turn<'_> {
         }
         let index = self.raise_epoch(index, triggers);
         self.renew_target(index);
+        self.tell_classics();
         self.note_arrival();
     }
 
@@ -122,6 +130,7 @@ impl Turn<'_> {
 
     /// Nobody listens for a member any more.
     pub(super) fn forget_pulse(&mut self, id: &MemberId) {
+        self.refuse_held(id, GroupError::UnknownMemberId);
         if let Some(motion) = &mut self.group.motion
             && let Some(pulse) = motion.pulses.remove(id)
         {

@@ -11,6 +11,7 @@ mod describe;
 mod heartbeat;
 mod leave;
 mod lifecycle;
+mod mixed;
 mod offsets;
 mod place;
 mod silence;
@@ -34,7 +35,7 @@ impl Turn<'_> {
 
     /// Starts a member's silence anew, in full.
     fn renew_consumer_session(&mut self, id: &MemberId) {
-        let timeout = self.consumer_session_timeout();
+        let timeout = self.consumer_session_timeout_of(id);
         let group = self.group.id.clone();
         let now = self.now.mono;
         self.motion();
@@ -47,6 +48,19 @@ impl Turn<'_> {
     fn consumer_session_timeout(&self) -> Duration {
         let own = self.services.settings.of(&self.group.id).consumer_session_timeout;
         own.unwrap_or(self.services.config.consumer_session_timeout)
+    }
+
+    /// How long this member may be silent: a classic one has its own word for it.
+    fn consumer_session_timeout_of(&self, id: &str) -> Duration {
+        let member = self.group.hard.consumers().member(id);
+        let classic = member.and_then(|(_, member)| member.says().classic.as_ref());
+        let own = classic.map(|classic| classic.session_timeout);
+        own.unwrap_or_else(|| self.consumer_session_timeout())
+    }
+
+    /// Whether this is a member that speaks the classic protocol.
+    fn is_classic(&self, id: &str) -> bool {
+        self.group.hard.consumers().member(id).is_some_and(|(_, member)| member.is_classic())
     }
 
     /// How often a member is asked to come back: the group's own setting, else the broker's, but

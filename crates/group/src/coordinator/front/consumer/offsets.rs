@@ -22,7 +22,8 @@ impl Turn<'_> {
         }
         self.validate_consumer(ask.member, ask.instance)?;
         let (_, member) = consumers.member(ask.member).ok_or(GroupError::UnknownMemberId)?;
-        if !ask.knows_epochs {
+        let is_classic = member.is_classic();
+        if !ask.knows_epochs && !is_classic {
             return Err(GroupError::UnsupportedVersion);
         }
         let (position, named) = (member.position(), ask.generation);
@@ -34,7 +35,12 @@ impl Turn<'_> {
             Ok(())
         } else {
             probe::hit(Mark::CoordinatorFencedCommit);
-            Err(GroupError::StaleMemberEpoch)
+            // Each hears it in the words of its protocol.
+            Err(if is_classic {
+                GroupError::IllegalGeneration
+            } else {
+                GroupError::StaleMemberEpoch
+            })
         }
     }
 

@@ -1,13 +1,14 @@
 //! Who asks: a new member, a known one, or one that takes the place of its former self. All that
 //! can be refused for that reason is refused here.
 
+use crate::assign;
 use crate::assign::server::ServerAssignor;
 use crate::coordinator::reconcile::{Position, Slot, State};
 use crate::coordinator::turn::Turn;
 use crate::message::GroupError;
 use crate::message::consumer::{Heartbeat, Partitions, Standing};
 use alloc::collections::BTreeSet;
-use ottla_model::{Generation, MemberId};
+use ottla_model::{Generation, MemberId, TopicsView};
 
 /// Whose heartbeat it is.
 #[derive(Debug)]
@@ -16,8 +17,19 @@ pub(super) enum Place {
     New,
     /// A member's.
     Known,
-    /// That of a static member which went for now under this id and is back under another.
+    /// That of a static member which went for now under this id and is back under another, or
+    /// which comes back with the other protocol.
     Replaces(MemberId),
+}
+
+impl Place {
+    /// The id under which `id` was known before.
+    pub(super) fn id_before<'a>(&'a self, id: &'a MemberId) -> &'a MemberId {
+        match self {
+            Self::Replaces(former) => former,
+            Self::New | Self::Known => id,
+        }
+    }
 }
 
 impl Turn<'_> {
@@ -29,8 +41,9 @@ impl Turn<'_> {
         match holder {
             Some(Some(holder)) if **holder != *ask.member && joins => {
                 let member = consumers.member(holder);
-                let is_away = member.is_some_and(|(_, m)| m.position().state == State::Away);
-                return match is_away {
+                let is_released = member
+                    .is_some_and(|(_, m)| m.is_classic() || m.position().state == State::Away);
+                return match is_released {
                     true => Ok(Place::Replaces(holder.clone())),
                     false => Err(GroupError::UnreleasedInstanceId),
                 };
@@ -39,6 +52,10 @@ impl Turn<'_> {
             Some(_) | None => {}
         }
         match (consumers.member(ask.member), ask.standing) {
+            // An id belongs to a process, which speaks one protocol.
+            (Some((_, member)), Standing::Member(_)) if member.is_classic() => {
+                Err(GroupError::UnknownMemberId)
+            }
             (Some((_, member)), Standing::Member(epoch)) => {
                 check_epoch(member.position(), epoch, ask.owned.as_ref())?;
                 Ok(Place::Known)
@@ -77,6 +94,16 @@ fn check_epoch(
 pub(super) fn slots(partitions: &Partitions) -> BTreeSet<Slot> {
     let slots = partitions.iter().flat_map(|(topic, partitions)| {
         partitions.iter().map(move |partition| (*topic, *partition))
+    });
+    slots.collect()
+}
+
+/// The same for partitions named by their topics' names; those that do not exist are left out.
+pub(super) fn slots_of(named: &assign::Partitions, view: &TopicsView) -> BTreeSet<Slot> {
+    let slots = named.iter().filter_map(|(name, partition)| {
+        let topic = view.topic(name)?;
+        let exists = usize::try_from(partition.0).is_ok_and(|at| at < topic.partitions.len());
+        exists.then_some((topic.id, partition))
     });
     slots.collect()
 }

@@ -1,9 +1,8 @@
 //! Members that fell silent, and members that do not give up what they were told to.
 
-use crate::coordinator::reconcile::State;
 use crate::coordinator::timers::Due;
 use crate::coordinator::turn::Turn;
-use crate::coordinator::view::Cause;
+use crate::coordinator::view::{BlockedOn, Cause};
 use crate::probe::{self, Mark};
 use ottla_model::{Instant, MemberId};
 
@@ -36,12 +35,14 @@ impl Turn<'_> {
         let Some(motion) = &mut self.group.motion else { return Due::Never };
         let Some(pulse) = motion.pulses.get_mut(id) else { return Due::Never };
         let due = pulse.revocation.surfaced(queued, now);
-        let member = self.group.hard.consumers().member(id);
-        let owes =
-            member.is_some_and(|(_, m)| matches!(m.position().state, State::Unrevoked { .. }));
-        if due == Due::Now && owes {
+        let cause = match pulse.owes {
+            BlockedOn::Join => Cause::JoinExpired,
+            BlockedOn::Sync => Cause::SyncExpired,
+            BlockedOn::Revoke => Cause::RevocationExpired,
+        };
+        if due == Due::Now && pulse.revokes_since.is_some() {
             probe::hit(Mark::CoordinatorRevocationEnded);
-            self.remove_consumers(core::slice::from_ref(id), Cause::RevocationExpired);
+            self.remove_consumers(core::slice::from_ref(id), cause);
         }
         due
     }

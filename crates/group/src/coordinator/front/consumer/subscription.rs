@@ -2,7 +2,7 @@
 //! the votes. The first step of a heartbeat.
 
 use super::place::Place;
-use crate::coordinator::consumers::{member_end, partitions_of};
+use crate::coordinator::consumers::{Says, member_end, partitions_of};
 use crate::coordinator::output::Index;
 use crate::coordinator::pattern::Pattern;
 use crate::coordinator::reconcile::{Position, State};
@@ -36,18 +36,33 @@ impl Turn<'_> {
         ask: &Heartbeat<'_>,
         id: &MemberId,
         place: &Place,
+        with: Option<Index>,
     ) -> Result<Subscribed, GroupError> {
-        let former = match place {
-            Place::Replaces(former) => former,
-            Place::New | Place::Known => id,
-        };
-        let member = self.group.hard.consumers().member(former);
-        let before = member.map(|(_, member)| member.says().clone());
+        let before = self.said_before(id, place);
         let is_known = matches!(place, Place::Known);
         if is_known && before.as_deref().is_some_and(|before| says_nothing_new(call, ask, before)) {
             return Ok(Subscribed { index: None, is_changed: false });
         }
         let says = described(call, ask, before.as_deref());
+        self.write_down(says, id, place, with)
+    }
+
+    /// What a member, or its former self, said of itself last.
+    fn said_before(&self, id: &MemberId, place: &Place) -> Option<Says> {
+        let member = self.group.hard.consumers().member(place.id_before(id));
+        member.map(|(_, member)| member.says().clone())
+    }
+
+    /// Writes down what a member says of itself, with an earlier decision, if it differs.
+    pub(super) fn write_down(
+        &mut self,
+        says: ConsumerGroupMemberMetadataValue,
+        id: &MemberId,
+        place: &Place,
+        with: Option<Index>,
+    ) -> Result<Subscribed, GroupError> {
+        let before = self.said_before(id, place);
+        let is_known = matches!(place, Place::Known);
         if before.as_deref() == Some(&says) && is_known {
             return Ok(Subscribed { index: None, is_changed: false });
         }
@@ -55,12 +70,17 @@ impl Turn<'_> {
             before.topics == says.topics && before.pattern() == says.pattern()
         });
         let elected = self.group.hard.consumers().elected().cloned();
-        self.check_room_for(&says, id, before.as_deref().map(|before| (former, before)))?;
+        self.check_room_for(
+            &says,
+            id,
+            before.as_deref().map(|before| (place.id_before(id), before)),
+        )?;
         let mut records = self.entering(&says, id, place)?;
         records.extend(self.pattern_records(before.as_deref(), &says)?);
-        let index = self.decide(records)?;
+        let index = self.decide_with(with, records)?;
         self.enter_protocol();
         if let Place::Replaces(former) = place {
+            self.refuse_held(former, GroupError::FencedInstanceId);
             self.forget_pulse(former);
             self.tell_target(former);
         }
@@ -209,7 +229,7 @@ impl Turn<'_> {
     }
 
     /// From here on the group is one of the consumer protocol.
-    fn enter_protocol(&mut self) {
+    pub(super) fn enter_protocol(&mut self) {
         if self.group.kind != GroupKind::Consumer {
             self.group.roster.break_promises();
             self.group.kind = GroupKind::Consumer;
