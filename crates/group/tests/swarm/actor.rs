@@ -7,6 +7,7 @@ use crate::rng::Rng;
 use crate::site::LEASE;
 use crate::world::{Event, MS, SECOND, World};
 use ottla_group::assign::{Assignor, Partitions};
+use ottla_group::coordinator::MigrationPolicy;
 use ottla_group::member::{
     CallId, Config, Lane, Member, OffsetsId, Output, PartitionOffset, Protocol, TopicOffsets,
 };
@@ -22,7 +23,10 @@ pub struct Plan {
     pub slots: usize,
     /// Slots that are filled at the start.
     pub members: usize,
-    pub protocol: Protocol,
+    /// What its processes speak; `None`: each one whichever it likes, so that the group migrates.
+    pub protocol: Option<Protocol>,
+    /// Whether and where it may.
+    pub migration: MigrationPolicy,
     /// What most members bear.
     patience: Patience,
     assignors: Vec<Assignor>,
@@ -43,14 +47,20 @@ impl Plan {
             _ => &[CooperativeSticky],
         };
         let members = rng.between(8, 10) as usize;
-        let protocol = match rng.percent(50) {
-            true => Protocol::Consumer,
-            false => Protocol::Classic,
+        let protocol = match rng.below(3) {
+            0 => Some(Protocol::Consumer),
+            1 => Some(Protocol::Classic),
+            _ => None,
+        };
+        let migration = match rng.percent(80) {
+            true => MigrationPolicy::Bidirectional,
+            false => MigrationPolicy::Upgrade,
         };
         Self {
             slots: members + 1,
             members,
             protocol,
+            migration,
             patience: Patience {
                 interval_min: rng.percent(50).then_some(SHORTEST),
                 hold_max: Some(Duration::from_millis(rng.between(100, 3000)))
@@ -73,6 +83,8 @@ impl Plan {
 
 /// What members bear where they bear anything.
 const SHORTEST: Duration = Duration::from_millis(100);
+/// How long most processes of a mixed group prefer one protocol.
+const PREFERENCE: u64 = 8 * SECOND;
 
 pub struct Actor {
     pub slot: usize,
@@ -151,7 +163,8 @@ impl World {
             _ => (0..TOPICS).collect(),
         };
         let seed = self.rng.next();
-        let config = self.member_config(slot);
+        let protocol = self.some_protocol();
+        let config = self.member_config(slot, protocol);
         let now = self.instant();
         self.drop_process(slot);
         let actor = &mut self.actors[slot];
@@ -169,11 +182,23 @@ impl World {
         150 * MS
     }
 
-    fn member_config(&self, slot: usize) -> Config {
+    /// What a new process speaks. For a while most speak the one, then most the other.
+    fn some_protocol(&mut self) -> Protocol {
+        if let Some(protocol) = self.plan.protocol {
+            return protocol;
+        }
+        let is_late = (self.now / PREFERENCE).is_multiple_of(2);
+        match self.rng.percent(if is_late { 80 } else { 20 }) {
+            true => Protocol::Classic,
+            false => Protocol::Consumer,
+        }
+    }
+
+    fn member_config(&self, slot: usize, protocol: Protocol) -> Config {
         let plan = &self.plan;
         Config {
             instance: self.actors[slot].instance.clone(),
-            protocol: plan.protocol,
+            protocol,
             assignors: plan.assignors.clone(),
             session_timeout: plan.session_timeout,
             heartbeat_interval: plan.session_timeout / 4,

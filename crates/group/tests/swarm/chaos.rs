@@ -21,7 +21,8 @@ impl World {
             69..=74 => return self.resubscribe(slot),
             75..=77 => {
                 let topic = self.rng.below(TOPICS);
-                if self.rng.percent(25) {
+                // Classic members own by name what others own by id: nobody could tell whose it is.
+                if self.plan.protocol.is_some() && self.rng.percent(25) {
                     self.recreate_topic(topic);
                 } else {
                     self.grow_topic(topic);

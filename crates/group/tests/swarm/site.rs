@@ -63,6 +63,7 @@ fn config(rng: &mut Rng, plan: &Plan) -> Config {
         new_member_join_timeout: Duration::from_secs(20),
         consumer_session_timeout: plan.session_timeout,
         consumer_heartbeat_interval: plan.session_timeout / 4,
+        consumer_migration: plan.migration,
         consumer_assignment_interval: Duration::from_millis(*rng.pick(&[0, 100, 1000])),
         hash_seed: rng.next(),
         ..Config::default()

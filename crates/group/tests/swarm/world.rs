@@ -210,7 +210,7 @@ impl World {
         self.trace.say(|| format!("--- topic {topic} is made anew"));
         self.incarnations[topic] = self.incarnations[topic].wrapping_add(1).max(1);
         self.checker.topic_made(topic, topic_id(topic, self.incarnations[topic]));
-        if self.plan.protocol == Protocol::Consumer {
+        if self.plan.protocol == Some(Protocol::Consumer) {
             self.checker.owned_by_nobody(topic);
         }
         for actor in &mut self.actors {
@@ -295,7 +295,7 @@ impl World {
     fn is_kept_out(&self, actor: &Actor) -> bool {
         let is_in = |twin: &Actor| twin.member.as_ref().is_some_and(Member::is_stable);
         let is_twin = |twin: &&Actor| twin.slot != actor.slot && twin.instance == actor.instance;
-        self.plan.protocol == Protocol::Consumer
+        self.plan.protocol != Some(Protocol::Classic)
             && actor.instance.is_some()
             && !is_in(actor)
             && self.actors.iter().filter(is_twin).any(is_in)
