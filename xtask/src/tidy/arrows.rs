@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("broker", &["cluster", "storage", "wire", "records", "group", "model"]),
     ("client", &["wire", "records", "group", "model"]),
     ("cli", &["broker", "client", "model"]),
+    ("load", &["wire", "records", "model"]),
     ("sim", &["broker", "client", "cluster", "storage", "wire", "records", "group", "model"]),
 ];
 
