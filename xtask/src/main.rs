@@ -22,7 +22,7 @@ type Outcome = Result<(), String>;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  bench         figures beside Apache Kafka 4.4: start, perf, rebalance, assign
+  bench         figures beside Apache Kafka 4.4 (all, or one; --quick: minutes)
   ci            format, lints, docs, licences, tidy: what every commit must pass
   client        the Rust client's tests against Apache Kafka 4.4 (FILTER: some of them)
   codegen       the wire codecs from crates/wire/schema (--check: only say if they are stale)

@@ -4,25 +4,38 @@
 //! repetitions and the ratio of the medians. It prints figures; it never passes or fails on them.
 
 mod assign;
+mod block;
+mod contestant;
+mod load;
 mod perf;
 pub mod process;
 mod rebalance;
+mod rebalances;
+mod sheet;
 mod start;
+mod storms;
 mod table;
 
 use crate::Outcome;
 use crate::kafka::NEEDS;
 use crate::kafka::broker::Kind;
 use crate::kafka::install::{Missing, ensure};
+use block::Plan;
 
 const USAGE: &str = "\
-usage: cargo xtask bench start|perf|rebalance [--repeat N]
-       cargo xtask bench assign [--quick]
+usage: cargo xtask bench NAME [--quick] [--repeat N]
 
-  start       process start to first answer, resident memory when idle
-  perf        Kafka's own perf tools as clients: records per second and per broker CPU-second
-  rebalance   classic groups of librdkafka members: all start, one joins, one leaves
-  assign      the server assignors beside Kafka's own, on the grid of its bench";
+  all           every one below in turn
+  limits        what the machine can do right now, without any broker
+  start         process start to first answer, resident memory when idle
+  hb-storm      heartbeats per broker CPU-second, both protocols
+  commit-storm  offset commits per broker CPU-second, checked
+  reb           rebalances of virtual members with the timing of the Java client
+  pf            Kafka's own perf tools as clients: records per second and per broker CPU-second
+  rebalance     classic groups of librdkafka members: all start, one joins, one leaves
+  assign        the server assignors beside Kafka's own, on the grid of its bench
+
+Quick runs take minutes and stay in target/bench/results; full ones write docs/bench.";
 
 /// The brokers in the order in which they take turns.
 const BROKERS: [Kind; 2] = [Kind::Kafka, Kind::Ottla];
@@ -30,21 +43,59 @@ const BROKERS: [Kind; 2] = [Kind::Kafka, Kind::Ottla];
 /// Runs the named experiment.
 pub fn run(arguments: &[String]) -> Outcome {
     let (name, rest) = arguments.split_first().ok_or(USAGE)?;
-    let repeat = match rest {
-        _ if name == "assign" => 0,
-        [] => 5,
-        [flag, count] if flag == "--repeat" => count.parse().map_err(|_| USAGE)?,
-        _ => return Err(USAGE.into()),
-    };
+    // It has a grid of its own instead of repetitions.
+    let plan = if name == "assign" { Plan { quick: true, repeat: 1 } } else { plan(rest)? };
     if let Err(Missing::Toolchain(reason) | Missing::Broken(reason)) = ensure(NEEDS) {
         return Err(format!("Apache Kafka cannot run here: {reason}"));
     }
     println!("{}", process::machine());
     match name.as_str() {
+        "all" => ALL.iter().try_for_each(|name| timed(name, plan)),
         "assign" => assign::run(rest),
-        "start" => start::run(repeat),
-        "perf" => perf::run(repeat),
-        "rebalance" => rebalance::run(repeat),
+        name => experiment(name, plan),
+    }
+}
+
+/// What `all` runs, cheapest first.
+const ALL: [&str; 7] = ["limits", "start", "hb-storm", "commit-storm", "pf", "rebalance", "assign"];
+
+fn timed(name: &str, plan: Plan) -> Outcome {
+    let begun = std::time::Instant::now();
+    println!("\n== {name}");
+    experiment(name, plan)?;
+    println!("== {name} took {} s", begun.elapsed().as_secs());
+    Ok(())
+}
+
+fn experiment(name: &str, plan: Plan) -> Outcome {
+    match name {
+        "assign" if plan.quick => assign::run(&["--quick".to_owned()]),
+        "assign" => assign::run(&[]),
+        "commit-storm" => storms::commits(plan),
+        "hb-storm" => storms::heartbeats(plan),
+        "limits" => limits(),
+        "perf" | "pf" => perf::run(plan.repeat),
+        "reb" => rebalances::run(plan),
+        "rebalance" => rebalance::run(plan.repeat),
+        "start" => start::run(plan.repeat),
         _ => Err(USAGE.into()),
     }
+}
+
+fn limits() -> Outcome {
+    for (name, figure) in block::limits()? {
+        println!("{name}: {figure:.2}");
+    }
+    Ok(())
+}
+
+fn plan(flags: &[String]) -> Result<Plan, String> {
+    let quick = flags.iter().any(|flag| flag == "--quick");
+    let mut plan = Plan { quick, repeat: if quick { 1 } else { 5 } };
+    let mut flags = flags.iter().filter(|flag| *flag != "--quick");
+    while let Some(flag) = flags.next() {
+        let count = flags.next().filter(|_| flag == "--repeat").ok_or(USAGE)?;
+        plan.repeat = count.parse().map_err(|_| USAGE)?;
+    }
+    Ok(plan)
 }

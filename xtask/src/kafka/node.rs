@@ -10,14 +10,25 @@ use std::process::Command;
 use std::time::Duration;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// Flags of the JVM where nothing is measured.
+const SMALL_JVM: &[&str] = &["-Xmx512m", "-XX:+UseSerialGC"];
+/// The file in a node's folder with the flags of its JVM.
+const JVM_OPTIONS: &str = "jvm.options";
 
 /// Formats `folder` for a new cluster and starts a node in it, with more lines for its properties
-/// than every run needs; returns it with its address.
+/// than every run needs (those that begin with a dash are flags of the JVM instead of the usual
+/// ones); returns it with its address.
 pub fn start(folder: &Path, settings: &[&str]) -> Result<(Background, String), String> {
     let bootstrap = format!("127.0.0.1:{}", free_port()?);
     let properties = folder.join("server.properties");
     let mut text = server_properties(&bootstrap, free_port()?, folder);
-    text += &settings.join("\n");
+    let (flags, lines): (Vec<&str>, Vec<&str>) =
+        settings.iter().partition(|setting| setting.starts_with('-'));
+    text += &lines.join("\n");
+    let flags = if flags.is_empty() { SMALL_JVM.to_vec() } else { flags };
+    let options = folder.join(JVM_OPTIONS);
+    let written = create(&options)?.write_all(flags.join("\n").as_bytes());
+    written.map_err(|error| format!("{}: {error}", options.display()))?;
     let written = create(&properties)?.write_all(text.as_bytes());
     written.map_err(|error| format!("{}: {error}", properties.display()))?;
     format_storage(&properties)?;
@@ -27,7 +38,7 @@ pub fn start(folder: &Path, settings: &[&str]) -> Result<(Background, String), S
 /// Starts the node in a folder that was formatted for it.
 pub fn start_again(folder: &Path, bootstrap: &str) -> Result<Background, String> {
     let mut command = Command::new("java");
-    command.args(["-Xmx512m", "-XX:+UseSerialGC", "-cp"]);
+    command.arg(format!("@{}", folder.join(JVM_OPTIONS).display())).arg("-cp");
     command.arg(format!("{}/*", jars()?.display())).arg("kafka.Kafka");
     command.arg(folder.join("server.properties"));
     let mut node = Background::start("Apache Kafka", command, &folder.join("kafka.log"))?;
