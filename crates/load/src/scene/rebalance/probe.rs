@@ -1,4 +1,4 @@
-//! A group of its own that commits every few milliseconds: whom does a rebalance beside it make wait?
+//! A group of its own that commits every few milliseconds: whom does a rebalance make wait?
 
 use crate::Outcome;
 use crate::link::{Link, Software, check};
