@@ -1,11 +1,12 @@
 //! Groups of the consumer protocol (KIP-848) over the wire: the path from socket to shard to log
 //! and back, and what is shown of them over HTTP. The rules have their tests in the group crate.
 
-use crate::groups::find;
+use crate::groups::{find, join, joined};
 use crate::harness::{Client, TestBroker, create_topic};
 use crate::http::get;
 use ottla_wire::ErrorCode;
 use ottla_wire::generated::consumer_group_heartbeat_request::TopicPartitions;
+use ottla_wire::generated::join_group_request::JoinGroupRequestProtocol;
 use ottla_wire::generated::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
@@ -204,4 +205,68 @@ fn groups_and_their_journals_are_shown_over_http() {
     for absent in ["/groups/nosuch", "/groups/billing/nosuch", "/groups/%zz"] {
         assert_eq!(get(&broker, absent).0, 404, "{absent}");
     }
+}
+
+/// `ConsumerProtocolSubscription` version 1: wants `orders`, owns nothing.
+const SUBSCRIPTION: &[u8] = b"\0\x01\0\0\0\x01\0\x06orders\xff\xff\xff\xff\0\0\0\0";
+
+/// KIP-848, "Online Migration": a classic member joins a group of the consumer protocol, is told
+/// its part by the server, and both are described as what they are.
+#[test]
+fn a_classic_member_shares_a_group_with_one_of_the_consumer_protocol() {
+    let broker = TestBroker::with(&[("http.listen", "127.0.0.1:0")]);
+    let mut client = broker.connect();
+    create_topic(&mut client, "orders", 4);
+    find(&mut client, "billing");
+    let mut members = [Member::new("one")];
+    settle(&mut client, &mut members, 4);
+    let protocols = vec![JoinGroupRequestProtocol { name: "range", metadata: SUBSCRIPTION }];
+    let first = JoinGroupRequest { protocols, ..join("billing", "") };
+    let answer = client.ask(5, &first);
+    let id = answer.read::<JoinGroupResponse<'_>>().member_id.to_owned();
+    let again = JoinGroupRequest { member_id: &id, ..first };
+    let mut part = Vec::new();
+    // The assignment's version, one topic, its name, and two partitions of four bytes each.
+    while part.len() < 2 + 4 + 8 + 4 + 8 {
+        assert_eq!(members[0].beat(&mut client), 0);
+        let answer = client.ask(5, &again);
+        let joined: JoinGroupResponse<'_> = answer.read();
+        assert_eq!((joined.error_code, joined.leader), (0, ""), "nobody is told that it leads");
+        assert!(joined.members.is_empty());
+        let sync = SyncGroupRequest {
+            group_id: "billing",
+            generation_id: joined.generation_id,
+            member_id: &id,
+            ..Default::default()
+        };
+        part = client.ask(3, &sync).read::<SyncGroupResponse<'_>>().assignment.to_vec();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let describe =
+        ConsumerGroupDescribeRequest { group_ids: vec!["billing"], ..Default::default() };
+    let answer = client.ask(1, &describe);
+    let response: ConsumerGroupDescribeResponse<'_> = answer.read();
+    let group = &response.groups[0];
+    let kind = |id: &str| group.members.iter().find(|m| m.member_id == id).map(|m| m.member_type);
+    assert_eq!((kind("one"), kind(&id)), (Some(1), Some(0)));
+    let (_, text) = get(&broker, "/groups/billing");
+    assert!(text.contains("\"to\": \"classic\"") && text.contains("\"obstacles\": []"), "{text}");
+}
+
+/// `group.consumer.migration.policy`: what it forbids does not happen, and the group says why.
+#[test]
+fn a_policy_keeps_a_classic_group_as_it_is() {
+    let broker = TestBroker::with(&[
+        ("http.listen", "127.0.0.1:0"),
+        ("group.consumer.migration.policy", "downgrade"),
+        ("group.initial.rebalance.delay.ms", "0"),
+    ]);
+    let mut client = broker.connect();
+    create_topic(&mut client, "orders", 4);
+    find(&mut client, "billing");
+    joined(&mut client, "billing");
+    assert_eq!(Member::new("one").beat(&mut client), ErrorCode::GroupIdNotFound.number());
+    let (_, text) = get(&broker, "/groups/billing");
+    assert!(text.contains("\"to\": \"consumer\""), "{text}");
+    assert!(text.contains("group.consumer.migration.policy is downgrade"), "{text}");
 }
