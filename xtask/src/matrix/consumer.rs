@@ -70,6 +70,7 @@ fn steps(client: &Client, run: &mut Run<'_>, broker: Broker, report: &mut Report
     report.step_if(step, client.is_static, || run.static_member_returns());
     report.step(Step::Other("a pattern finds a topic that is created"), || pattern(run));
     report.step(Step::Other("a topic grows"), || growth(run, &broker));
+    report.step(Step::Other("a group goes over to the protocol and back"), || migration(run));
     report.step(Step::Other("the broker restarts, nobody moves"), || restart(run, broker));
 }
 
@@ -95,6 +96,36 @@ fn pattern(run: &mut Run<'_>) -> Result<(), String> {
     group.wait("the topic was found", View::is_shared_evenly)?;
     run.produce("none", run.burst())?;
     run.all_is_read(&group, Promise::ExactlyOnce)
+}
+
+/// Classic members give way to consumer ones, one by one, while records come; then the other way
+/// round (KIP-848, "Online Migration").
+fn migration(run: &mut Run<'_>) -> Result<(), String> {
+    new_topic(run, "migration");
+    run.create_topic()?;
+    let arguments = std::mem::take(&mut run.arguments);
+    let outcome = migrate(run);
+    run.arguments = arguments;
+    outcome
+}
+
+fn migrate(run: &mut Run<'_>) -> Result<(), String> {
+    let classic = [].as_slice();
+    let consumer = ["--protocol", "consumer"].as_slice();
+    let mut group = run.group("migration");
+    group.start(classic)?;
+    group.start(classic)?;
+    group.wait("two members share the partitions", View::is_shared_evenly)?;
+    run.produce("none", run.burst())?;
+    run.all_is_read(&group, Promise::AtLeastOnce)?;
+    // The first of each protocol turns or joins the group, the last to leave turns it.
+    for (leaver, protocol) in [(0, consumer), (1, consumer), (2, classic), (3, classic)] {
+        let joins = |group: &mut Group<'_>| group.start(protocol).map(drop);
+        run.rebalance_under_load(&mut group, Promise::AtLeastOnce, joins)?;
+        run.rebalance_under_load(&mut group, Promise::AtLeastOnce, |group| group.leave(leaver))?;
+    }
+    group.leave(4)?;
+    group.leave(5)
 }
 
 fn growth(run: &mut Run<'_>, broker: &Broker) -> Result<(), String> {
