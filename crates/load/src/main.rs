@@ -13,7 +13,7 @@ mod storm;
 
 use clap::{Args, Parser, Subcommand};
 use process::Process;
-use scene::{commits, heartbeats, limits, rebalance};
+use scene::{commits, heartbeats, limits, memory, rebalance};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ enum Scene {
     Heartbeats(heartbeats::Heartbeats),
     /// Offset commits as fast as they are answered
     Commits(commits::Commits),
+    /// What groups, offsets and members cost in memory
+    Memory(memory::Memory),
     /// Rebalances of virtual members with the timing of the Java client
     Rebalance(rebalance::Rebalance),
 }
@@ -111,6 +113,7 @@ fn run(scene: Scene) -> Outcome<()> {
             Scene::Limits(scene) => scene.run().await,
             Scene::Heartbeats(scene) => scene.run().await,
             Scene::Commits(scene) => scene.run().await,
+            Scene::Memory(scene) => scene.run().await,
             Scene::Rebalance(scene) => scene.run().await,
             Scene::Echo => unreachable!("served above"),
         }

@@ -22,6 +22,14 @@ impl Process {
             _ => Err(format!("no CPU time of process {}", self.0)),
         }
     }
+
+    /// Memory of its own (not of files) that is resident, in bytes.
+    pub(crate) fn resident_bytes(self) -> Outcome<f64> {
+        let status = read(&format!("/proc/{}/status", self.0))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let kib = line.and_then(|text| text.trim().strip_suffix("kB")?.trim().parse::<f64>().ok());
+        kib.map(|kib| kib * 1024.0).ok_or_else(|| format!("no RssAnon of process {}", self.0))
+    }
 }
 
 fn read(path: &str) -> Outcome<String> {

@@ -7,6 +7,7 @@ mod assign;
 mod block;
 mod contestant;
 mod load;
+mod memory;
 mod perf;
 pub mod process;
 mod rebalance;
@@ -30,6 +31,7 @@ usage: cargo xtask bench NAME [--quick] [--repeat N]
   start         process start to first answer, resident memory when idle
   hb-storm      heartbeats per broker CPU-second, both protocols
   commit-storm  offset commits per broker CPU-second, checked
+  memory        bytes of an offset, an empty group, a member
   reb           rebalances of virtual members with the timing of the Java client
   pf            Kafka's own perf tools as clients: records per second and per broker CPU-second
   rebalance     classic groups of librdkafka members: all start, one joins, one leaves
@@ -74,6 +76,7 @@ fn experiment(name: &str, plan: Plan) -> Outcome {
         "commit-storm" => storms::commits(plan),
         "hb-storm" => storms::heartbeats(plan),
         "limits" => limits(),
+        "memory" => memory::run(plan),
         "perf" | "pf" => perf::run(plan.repeat),
         "reb" => rebalances::run(plan),
         "rebalance" => rebalance::run(plan.repeat),

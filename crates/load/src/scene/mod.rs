@@ -4,4 +4,5 @@ pub(crate) mod commits;
 pub(crate) mod echo;
 pub(crate) mod heartbeats;
 pub(crate) mod limits;
+pub(crate) mod memory;
 pub(crate) mod rebalance;
