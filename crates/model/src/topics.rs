@@ -4,6 +4,7 @@ use crate::{PartitionId, TopicId, TopicName};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Bound;
 
 /// What assignment and subscription rules need to know of the cluster's topics, as of one moment.
 /// A change makes a new view; holders of the old one are handed the new one.
@@ -59,6 +60,12 @@ impl TopicsView {
     /// The topic of this id.
     pub fn topic_by_id(&self, id: TopicId) -> Option<&Topic> {
         self.names.get(&id).and_then(|name| self.topic(name))
+    }
+
+    /// The topics whose names come after this one, in the order of their names; all without one.
+    pub fn topics_after(&self, name: Option<&str>) -> impl Iterator<Item = &Topic> {
+        let from = name.map_or(Bound::Unbounded, Bound::Excluded);
+        self.by_name.range::<str, _>((from, Bound::Unbounded)).map(|(_, topic)| &**topic)
     }
 
     /// Every topic, in the order of their names.

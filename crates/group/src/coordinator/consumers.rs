@@ -18,6 +18,7 @@ use super::view::Who;
 use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use indices::Indices;
 use ottla_model::{Generation, MemberId, TopicName};
 
@@ -68,38 +69,63 @@ impl Consumers {
                 self.has_topics_record = record.value.is_some();
             }
             Record::ConsumerGroupTargetAssignmentMetadata(record) => self.target = record.value,
-            Record::ConsumerGroupRegularExpression(record) => match &record.value {
-                Some(value) => {
-                    let mut value = value.clone();
-                    value.topics.sort_unstable();
-                    value.topics.dedup();
-                    self.patterns.insert(record.regex.clone(), value);
-                }
-                None => {
-                    self.patterns.remove(&record.regex);
-                }
-            },
+            Record::ConsumerGroupRegularExpression(record) => {
+                self.match_pattern(&record.regex, record.value.clone());
+            }
             Record::ConsumerGroupMemberMetadata(record) => {
                 let says = record.value.clone();
-                self.change(&record.member, |member| member.says = says);
+                self.change(&record.member, |id, member, indices| {
+                    indices.leave(id, member);
+                    member.says = says;
+                    indices.enter(id, member);
+                });
             }
             Record::ConsumerGroupTargetAssignmentMember(record) => {
                 let target = record.value.as_ref().map(records::slots);
-                self.change(&record.member, |member| member.target = target);
+                self.change(&record.member, |_, member, _| member.target = target);
             }
             Record::ConsumerGroupCurrentMemberAssignment(record) => {
                 let position = record.value.as_deref().map(records::position);
-                self.change(&record.member, |member| member.position = position);
+                self.change(&record.member, |id, member, indices| {
+                    indices.leave_position(id, member);
+                    member.position = position;
+                    indices.enter_position(id, member);
+                });
             }
         }
     }
 
-    fn change(&mut self, id: &MemberId, change: impl FnOnce(&mut Consumer)) {
-        let mut member = self.members.remove(id).unwrap_or_default();
-        self.indices.leave(id, &member);
-        change(&mut member);
+    fn match_pattern(
+        &mut self,
+        text: &Arc<str>,
+        value: Option<ConsumerGroupRegularExpressionValue>,
+    ) {
+        let before = self.patterns.remove(text);
+        if let Some(mut value) = value {
+            value.topics.sort_unstable();
+            value.topics.dedup();
+            value.topics.iter().for_each(|topic| self.indices.subscribe(topic));
+            self.patterns.insert(text.clone(), value);
+        }
+        let topics = before.iter().flat_map(|before| &before.topics);
+        topics.for_each(|topic| self.indices.unsubscribe(topic));
+    }
+
+    fn change(
+        &mut self,
+        id: &MemberId,
+        change: impl FnOnce(&MemberId, &mut Consumer, &mut Indices),
+    ) {
+        if let Some(member) = self.members.get_mut(id) {
+            change(id, member, &mut self.indices);
+            if member.is_void() {
+                self.members.remove(id);
+            }
+            return;
+        }
+        let mut member = Consumer::default();
+        change(id, &mut member, &mut self.indices);
         if !member.is_void() {
-            self.indices.enter(id, &member);
             self.members.insert(id.clone(), member);
         }
     }
@@ -202,15 +228,34 @@ impl Consumers {
     /// Whether a member subscribes to `topic`, by name or by pattern.
     pub(super) fn is_subscribed(&self, topic: &str) -> bool {
         self.indices.topics.contains_key(topic)
-            || self.patterns.values().any(|pattern| {
-                pattern.topics.binary_search_by(|name| name.as_str().cmp(topic)).is_ok()
-            })
     }
 
-    /// Every topic that some member subscribes to, by name or by pattern.
-    pub(super) fn subscribed_topics(&self) -> BTreeSet<&TopicName> {
-        let matched = self.patterns.values().flat_map(|pattern| &pattern.topics);
-        self.indices.topics.keys().chain(matched).collect()
+    /// Every topic that some member subscribes to, by name or by pattern, ascending.
+    pub(super) fn subscribed_topics(&self) -> impl ExactSizeIterator<Item = &TopicName> {
+        self.indices.topics.keys()
+    }
+
+    /// Those of these topics that somebody subscribes to, ascending. Costs the shorter list.
+    pub(super) fn subscribed_among<'a>(
+        &'a self,
+        topics: &'a BTreeSet<TopicName>,
+    ) -> impl Iterator<Item = &'a TopicName> {
+        let own = &self.indices.topics;
+        let (few, many) = match topics.len() <= own.len() {
+            true => (Some(topics.iter().filter(|topic| own.contains_key(*topic))), None),
+            false => (None, Some(own.keys().filter(|topic| topics.contains(*topic)))),
+        };
+        few.into_iter().flatten().chain(many.into_iter().flatten())
+    }
+
+    /// From now on it is kept which topics become subscribed and which no longer are.
+    pub(super) fn watch_subscriptions(&mut self) {
+        self.indices.toggled = Some(Vec::new());
+    }
+
+    /// Topics that became subscribed (true) or no longer are, in order, since this was last asked.
+    pub(super) fn take_toggled(&mut self) -> Vec<(TopicName, bool)> {
+        self.indices.toggled.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
     /// The topics a member subscribes to, by name and by pattern, each once, ascending. Nothing is

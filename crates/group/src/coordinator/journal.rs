@@ -56,6 +56,16 @@ impl Triggers {
     }
 }
 
+impl IntoIterator for Triggers {
+    type Item = Trigger;
+    type IntoIter = alloc::vec::IntoIter<Trigger>;
+
+    /// Those that are kept.
+    fn into_iter(self) -> Self::IntoIter {
+        self.kept.into_iter()
+    }
+}
+
 impl Extend<Trigger> for Triggers {
     fn extend<T: IntoIterator<Item = Trigger>>(&mut self, triggers: T) {
         triggers.into_iter().for_each(|trigger| self.add(trigger));

@@ -10,14 +10,17 @@ pub mod record;
 
 mod admin;
 mod barrier;
+mod chores;
 mod config;
 mod consumers;
+mod digest;
 mod front;
 mod group;
 mod holds;
 mod journal;
 mod lifelines;
 mod map;
+mod matching;
 mod motion;
 mod notes;
 mod offsets;

@@ -4,10 +4,12 @@
 use super::holds::Hold;
 use super::journal::Triggers;
 use super::map::{Map, seeded};
+use super::matching::Matching;
 use super::reconcile::Slot;
 use super::timers::Deadline;
 use super::view::BlockedOn;
 use crate::assign::server::Target;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use ottla_model::{ConnectionId, Instant, MemberId, Now};
 
@@ -25,6 +27,10 @@ pub(super) struct Motion {
     pub(super) assigned_at: Option<Instant>,
     /// What asked for the next target, since when.
     pub(super) wanted: Option<Wanted>,
+    /// The digest of the subscribed topics, once it was asked for; see [`digest`](super::digest).
+    pub(super) digest: Option<u64>,
+    /// Patterns and topics that are to be looked at.
+    pub(super) matching: Option<Box<Matching>>,
     /// Since when members move to the last target, until they have all arrived.
     pub(super) moving_since: Option<Instant>,
 }
@@ -75,6 +81,8 @@ impl Motion {
             assignment: Deadline::unarmed(),
             assigned_at: None,
             wanted: None,
+            digest: None,
+            matching: None,
             moving_since: None,
         }
     }

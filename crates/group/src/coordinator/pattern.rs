@@ -6,12 +6,15 @@
 use crate::message::GroupError;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
-use ottla_model::{TopicName, TopicsView};
 use regex::bytes::{Regex, RegexBuilder};
 
 /// A pattern that was understood.
-pub(super) struct Pattern(Regex);
+#[derive(Debug)]
+pub(super) struct Pattern {
+    regex: Regex,
+    /// How much slower than a simple one it may be, on each byte.
+    weight: usize,
+}
 
 impl Pattern {
     /// Understands a pattern; [`GroupError::InvalidRegularExpression`] where that cannot be done
@@ -23,28 +26,29 @@ impl Pattern {
         }
         let text = unquoted(text);
         // By itself first: within brackets `a)|(b` would do.
-        compile(&text).map_err(invalid)?;
-        compile(&format!(r"\A(?:{text})\z")).map(Self).map_err(invalid)
+        compile(&text, PROGRAM_BYTES_MAX).map_err(invalid)?;
+        let whole = format!(r"\A(?:{text})\z");
+        for (bytes_max, weight) in WEIGHTS {
+            if let Ok(regex) = compile(&whole, bytes_max) {
+                return Ok(Self { regex, weight });
+            }
+        }
+        Err(GroupError::InvalidRegularExpression)
     }
 
     /// Whether it matches the whole name.
     pub(super) fn matches(&self, topic: &str) -> bool {
-        self.0.is_match(topic.as_bytes())
+        self.regex.is_match(topic.as_bytes())
     }
 
-    /// The topics of the view that it matches, in the order of their names.
-    pub(super) fn topics(&self, view: &TopicsView) -> Vec<TopicName> {
-        let matching = view.topics().filter(|topic| self.matches(&topic.name));
-        matching.map(|topic| topic.name.clone()).collect()
+    /// What it may cost to match this name: about its bytes, times the size of the pattern.
+    pub(super) fn cost(&self, topic: &str) -> usize {
+        (topic.len() + NAME_COST) * self.weight
     }
 }
 
-fn compile(text: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(text)
-        .unicode(false)
-        .nest_limit(NESTING_MAX)
-        .size_limit(PROGRAM_BYTES_MAX)
-        .build()
+fn compile(text: &str, bytes_max: usize) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(text).unicode(false).nest_limit(NESTING_MAX).size_limit(bytes_max).build()
 }
 
 /// `\Q...\E`, which our library does not know, as the same text escaped.
@@ -77,8 +81,13 @@ fn quote_start(text: &str) -> Option<usize> {
 const PATTERN_BYTES_MAX: usize = 4096;
 /// How deep its brackets may nest.
 const NESTING_MAX: u32 = 50;
-/// Bytes of what it becomes: `(a{100}){100}` is short to write.
-const PROGRAM_BYTES_MAX: usize = 1 << 20;
+/// Bytes of what it becomes: `(a{100}){100}` is short to write. A name takes a hostile pattern of
+/// that size some milliseconds.
+const PROGRAM_BYTES_MAX: usize = 256 << 10;
+/// What patterns of up to so many bytes weigh: a hostile one looks at all of itself for each byte.
+const WEIGHTS: [(usize, usize); 3] = [(16 << 10, 1), (64 << 10, 8), (PROGRAM_BYTES_MAX, 64)];
+/// What a name costs beside its bytes.
+const NAME_COST: usize = 16;
 
 #[cfg(test)]
 mod tests {

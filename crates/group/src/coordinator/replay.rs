@@ -8,6 +8,8 @@ use super::offsets::Offsets;
 use super::record::{GroupMetadataValue, Record};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
+use ottla_model::TopicName;
 
 /// Of one group, exactly what its records say: what survives this process.
 #[derive(Debug, Default)]
@@ -44,6 +46,16 @@ impl Hard {
     /// The consumer protocol's side; void for a group that does not speak it.
     pub(super) fn consumers(&self) -> &Consumers {
         self.consumers.as_deref().unwrap_or(Consumers::none())
+    }
+
+    /// See [`Consumers::watch_subscriptions`]. Changes nothing that records say.
+    pub(super) fn watch_subscriptions(&mut self) {
+        self.consumers.get_or_insert_default().watch_subscriptions();
+    }
+
+    /// See [`Consumers::take_toggled`]. Changes nothing that records say.
+    pub(super) fn take_toggled(&mut self) -> Vec<(TopicName, bool)> {
+        self.consumers.as_mut().map(|consumers| consumers.take_toggled()).unwrap_or_default()
     }
 
     /// The committed offsets.

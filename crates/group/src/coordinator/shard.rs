@@ -4,6 +4,7 @@ mod reign;
 mod requests;
 mod views;
 
+use super::chores::Chores;
 use super::config::Config;
 use super::group::{Group, Marks};
 use super::lifelines::Lifelines;
@@ -20,8 +21,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use ottla_model::{
-    ConnectionId, GroupId, Instant, Now, Offset, OwnershipEpoch, PartitionId, Timestamp, TopicName,
-    TopicsView,
+    ConnectionId, GroupId, Instant, Now, Offset, OwnershipEpoch, PartitionId, Timestamp, Topic,
+    TopicName, TopicsView,
 };
 
 /// The coordinator of every group that hashes to one partition of `__consumer_offsets`.
@@ -149,6 +150,7 @@ impl Shard {
             parked: 0,
             strangers: seeded(seed),
             rebalances: BTreeMap::new(),
+            chores: Chores::default(),
         };
         Self {
             partition,
@@ -234,10 +236,11 @@ impl Shard {
         if before.is_none_or(|before| has_lost_any(before, &topics)) {
             self.each_group(now, |turn| turn.forget_lost_topics(before, &topics));
         }
-        let differing = before.map(|before| differing(before, &topics));
+        let differing = before.map(|before| Arc::new(differing(before, &topics)));
         self.services.topics_before = whole_before.clone();
         self.each_group(now, |turn| turn.consumer_topics_changed(differing.as_ref()));
         self.services.topics_before = None;
+        self.work_off(now);
         match before {
             Some(before) => {
                 for (group, changed) in self.services.watch.concerned(before, &topics) {
@@ -304,6 +307,7 @@ impl Shard {
                 Timer::Assignment(group) => {
                     self.turn(group, now, |turn| turn.assignment_surfaced(queued))
                 }
+                Timer::Chores => Some(self.chores_surfaced(queued, now)),
                 Timer::OffsetExpiry => Some(self.expiry_surfaced(queued, now)),
             };
             if let Some(Due::Later(at)) = due {
@@ -361,7 +365,7 @@ impl Shard {
     }
 
     /// Gives a group its turn, and lets it go if nothing is left of it afterwards.
-    fn turn<R>(
+    pub(super) fn turn<R>(
         &mut self,
         id: &str,
         now: Now,
@@ -443,7 +447,11 @@ impl Shard {
 
 /// Topics that the two views do not show alike.
 fn differing(before: &TopicsView, after: &TopicsView) -> BTreeSet<TopicName> {
-    let gone_or_changed = before.topics().filter(|topic| after.topic(&topic.name) != Some(*topic));
+    // Views share what did not change.
+    let is_same = |topic: &Topic, now: &Topic| core::ptr::eq(topic, now) || topic == now;
+    let gone_or_changed = before
+        .topics()
+        .filter(|topic| !after.topic(&topic.name).is_some_and(|now| is_same(topic, now)));
     let created = after.topics().filter(|topic| before.topic(&topic.name).is_none());
     gone_or_changed.chain(created).map(|topic| topic.name.clone()).collect()
 }

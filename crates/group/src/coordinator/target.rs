@@ -18,8 +18,7 @@ use super::record::{
 };
 use super::timers::{Due, Timer};
 use super::turn::Turn;
-use super::view::{Cause, Trigger};
-use super::watch::difference;
+use super::view::Trigger;
 use crate::assign::server::{MemberFacts, Progress, ServerAssignor, Target};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -34,10 +33,10 @@ impl Turn<'_> {
         with: Option<Index>,
         triggers: impl IntoIterator<Item = Trigger>,
     ) -> Option<Index> {
+        let metadata_hash = self.subscribed_digest();
         let consumers = self.group.hard.consumers();
         let last = consumers.epoch().max(self.group.generation);
         let epoch = super::front::classic::next(last);
-        let metadata_hash = self.subscribed_digest();
         let group = self.group.id.clone();
         let mut records = Vec::new();
         if consumers.has_topics_record() {
@@ -92,7 +91,7 @@ impl Turn<'_> {
         self.motion().target = Some(target);
         match progress {
             Progress::Working => {
-                self.arm_assignment(Duration::ZERO);
+                self.arm_assignment(SLICE_PAUSE);
                 with
             }
             Progress::Settled => {
@@ -112,52 +111,6 @@ impl Turn<'_> {
         due
     }
 
-    /// Topics became others; `None` where nothing is known of how they were. Matches patterns anew
-    /// and raises the epoch of a group that this concerns.
-    pub(super) fn consumer_topics_changed(&mut self, differing: Option<&BTreeSet<TopicName>>) {
-        if self.group.hard.consumers().is_empty() {
-            return;
-        }
-        let Some(view) = self.services.topics.clone() else { return };
-        if let Some(target) = &mut self.motion().target {
-            target.set_view(&view);
-        }
-        let records = self.rematched(&view, differing);
-        let has_matched = !records.is_empty();
-        let mut concerned = self.subscribed_among(differing);
-        let index = self.decide_also(None, records);
-        if has_matched {
-            self.tell_target_of_patterns();
-            concerned.append(&mut self.subscribed_among(differing));
-        }
-        let hash = self.subscribed_digest();
-        if has_matched || hash != self.group.hard.consumers().metadata_hash() {
-            let triggers: Vec<_> =
-                concerned.into_iter().map(|topic| self.topic_trigger(topic)).collect();
-            let index = self.raise_epoch(index, triggers);
-            self.renew_target(index);
-        } else {
-            // There was no view when the last epoch began.
-            self.renew_target(index);
-        }
-    }
-
-    /// A topic became another one.
-    fn topic_trigger(&self, topic: TopicName) -> Trigger {
-        let (before, now) = (&self.services.topics_before, &self.services.topics);
-        let cause = before.as_deref().map_or(Cause::TopicChanged, |before| {
-            difference(before.topic(&topic), now.as_deref().and_then(|now| now.topic(&topic)))
-        });
-        Trigger::about(cause, topic)
-    }
-
-    /// Those of these topics that somebody subscribes to.
-    fn subscribed_among(&self, topics: Option<&BTreeSet<TopicName>>) -> BTreeSet<TopicName> {
-        let consumers = self.group.hard.consumers();
-        let topics = topics.into_iter().flatten();
-        topics.filter(|topic| consumers.is_subscribed(topic)).cloned().collect()
-    }
-
     /// Tells the next target, where there is one, what a member is now.
     pub(super) fn tell_target(&mut self, id: &str) {
         let Group { hard, motion, .. } = &mut *self.group;
@@ -173,12 +126,25 @@ impl Turn<'_> {
         }
     }
 
-    /// Patterns stand for other topics now.
-    fn tell_target_of_patterns(&mut self) {
-        let members = self.group.hard.consumers().members();
-        let members = members.filter(|(_, member)| member.says().pattern().is_some());
-        let ids: Vec<_> = members.map(|(id, _)| id.clone()).collect();
-        ids.iter().for_each(|id| self.tell_target(id));
+    /// Tells it that these patterns stand for other topics now. Members that say the same are told
+    /// together: that costs the group's members and the topics, not one times the other.
+    pub(super) fn tell_target_of(&mut self, patterns: &BTreeSet<Arc<str>>) {
+        let Group { hard, motion, .. } = &mut *self.group;
+        let Some(target) = motion.as_mut().and_then(|motion| motion.target.as_mut()) else {
+            return;
+        };
+        let mut alike: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (id, member) in hard.consumers().members() {
+            let says = member.says();
+            if let Some(pattern) = says.pattern().filter(|pattern| patterns.contains(*pattern)) {
+                alike.entry((pattern, &says.topics)).or_default().push((id, says));
+            }
+        }
+        for members in alike.into_values() {
+            let Some((_, says)) = members.first() else { continue };
+            let topics = hard.consumers().topics_of(says);
+            target.set_topics(members.iter().map(|(id, _)| &***id), &topics);
+        }
     }
 
     /// How much longer the next target waits, if it does.
@@ -289,12 +255,6 @@ impl Turn<'_> {
         self.write_journal();
     }
 
-    /// A digest of what the subscribed topics look like now.
-    fn subscribed_digest(&self) -> i64 {
-        let Some(view) = &self.services.topics else { return 0 };
-        digest(self.group.hard.consumers().subscribed_topics(), view)
-    }
-
     /// What moves this group's members; from now on if nothing did.
     pub(super) fn motion(&mut self) -> &mut Motion {
         let seed = self.services.config.hash_seed;
@@ -311,45 +271,8 @@ fn tell(target: &mut Target, id: &MemberId, says: &Says, topics: &[TopicName]) {
     });
 }
 
-/// A digest of these topics as the view shows them: equal for equal topics, on every machine.
-/// Never zero, which means that nobody looked.
-fn digest(topics: BTreeSet<&TopicName>, view: &TopicsView) -> i64 {
-    let mut hash = Fnv::default();
-    for topic in topics.into_iter().filter_map(|name| view.topic(name)) {
-        hash.add(&topic.id.0);
-        hash.add(topic.name.as_bytes());
-        hash.add(&(topic.partitions.len() as u64).to_be_bytes());
-        for (index, partition) in topic.partitions.iter().enumerate() {
-            let racks: BTreeSet<_> = partition.racks.iter().collect();
-            for rack in racks {
-                hash.add(&(index as u64).to_be_bytes());
-                hash.add(rack.as_bytes());
-            }
-        }
-    }
-    match hash.0 as i64 {
-        0 => 1,
-        digest => digest,
-    }
-}
-
-/// FNV-1a, each part followed by its length.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn add(&mut self, bytes: &[u8]) {
-        let length = (bytes.len() as u64).to_be_bytes();
-        for byte in bytes.iter().chain(&length) {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
-}
-
 /// Of the work on a target, what is done before others have their turn: some milliseconds.
 const SLICE: usize = 100_000;
+/// How long others have their turn. Not nothing: who frees a lock and wants it again at once
+/// mostly gets it.
+pub(super) const SLICE_PAUSE: Duration = Duration::from_millis(1);

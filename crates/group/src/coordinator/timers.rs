@@ -33,6 +33,8 @@ pub(super) enum Timer {
     Hold(GroupId, MemberId),
     /// Consumer protocol: a group's next target is to be computed.
     Assignment(GroupId),
+    /// Patterns and topics are looked at further.
+    Chores,
     /// Expired offsets are looked for.
     OffsetExpiry,
 }

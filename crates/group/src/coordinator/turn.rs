@@ -3,6 +3,7 @@
 //! Fronts are written as methods of [`Turn`]. It is the only way to decide (records out, replayed
 //! at once) and to answer (with the index to wait for), so no front can get either wrong.
 
+use super::chores::Chores;
 use super::config::Config;
 use super::group::{Group, Marks};
 use super::lifelines::Lifelines;
@@ -49,6 +50,8 @@ pub(super) struct Services {
     pub(super) strangers: Map<ConnectionId, BTreeSet<(GroupId, MemberId)>>,
     /// Generations begun, by what first asked for them.
     pub(super) rebalances: BTreeMap<Cause, u64>,
+    /// Groups whose patterns and topics are to be looked at.
+    pub(super) chores: Chores,
 }
 
 /// One group's turn.
@@ -229,6 +232,9 @@ impl Turn<'_> {
                 _ => touched.membership = true,
             }
             self.group.hard.replay(record);
+        }
+        if touched.membership {
+            self.follow_subscriptions();
         }
         touched
     }

@@ -5,7 +5,7 @@
 //! Knows no assignor.
 
 use super::MemberFacts;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -214,6 +214,34 @@ impl Facts {
         }
     }
 
+    /// Takes a new view that differs in these topics alone.
+    pub(super) fn set_view_differing(
+        &mut self,
+        view: &Arc<TopicsView>,
+        differing: &BTreeSet<TopicName>,
+    ) {
+        self.view = Arc::clone(view);
+        let topics: Vec<_> = match differing.len() <= self.by_name.len() {
+            true => differing.iter().filter_map(|name| self.by_name.get(name).copied()).collect(),
+            false => {
+                let known = self.by_name.iter();
+                known.filter(|(name, _)| differing.contains(*name)).map(|(_, ix)| *ix).collect()
+            }
+        };
+        for topic in topics {
+            if self.refresh_topic(topic) {
+                self.news.topics.push(topic);
+            }
+        }
+    }
+
+    /// Gives a member another class, which counts it from now on; what it was in is returned and
+    /// still counts it.
+    pub(super) fn move_to_class(&mut self, member: MemberIx, class: ClassIx) -> ClassIx {
+        self.classes.at_mut(class).members += 1;
+        core::mem::replace(&mut self.members.at_mut(member).class, class)
+    }
+
     /// The topics somebody names that the view may show otherwise than an older one. Views share
     /// what did not change, so most need no look; but few topics are faster found than many passed.
     fn differing(&self, old: &TopicsView) -> Vec<TopicIx> {
@@ -253,7 +281,7 @@ impl Facts {
     }
 
     /// The class of this subscription, with one member more.
-    fn enter_class(&mut self, names: &[TopicName]) -> ClassIx {
+    pub(super) fn enter_class(&mut self, names: &[TopicName]) -> ClassIx {
         if let Some(class) = self.by_subscription.get(names) {
             self.classes.at_mut(*class).members += 1;
             return *class;

@@ -4,6 +4,7 @@ use super::ServerAssignor;
 use super::facts::{ClassIx, Facts, MemberIx, TopicIx};
 use super::range::Ranges;
 use super::uniform::Uniform;
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -137,6 +138,38 @@ impl Target {
     pub fn set_view(&mut self, view: &Arc<TopicsView>) {
         self.facts.set_view(view);
         self.tell_news();
+    }
+
+    /// As [`set_view`](Self::set_view), where only these topics differ from the view before. Costs
+    /// them, or the group's topics where those are fewer.
+    pub fn set_view_differing(&mut self, view: &Arc<TopicsView>, differing: &BTreeSet<TopicName>) {
+        self.facts.set_view_differing(view, differing);
+        self.tell_news();
+    }
+
+    /// These members subscribe to exactly this now, all of them alike; as
+    /// [`set_member`](Self::set_member) for each, without looking at each topic for each of them.
+    /// Those that are not known are passed over.
+    pub fn set_topics<'a>(
+        &mut self,
+        members: impl IntoIterator<Item = &'a str>,
+        topics: &[TopicName],
+    ) {
+        let members = members.into_iter().filter_map(|id| self.facts.member_named(id));
+        let members: Vec<_> = members.collect();
+        if members.is_empty() {
+            return;
+        }
+        let class = self.facts.enter_class(topics);
+        self.tell_news();
+        for member in members {
+            let before = self.facts.move_to_class(member, class);
+            if before != class {
+                self.engine.changed(&self.facts, member, before, &mut self.changed);
+            }
+            self.leave_class(before);
+        }
+        self.leave_class(class);
     }
 
     /// The log says that this member's target is exactly `owned`: while loading, or as a replayed

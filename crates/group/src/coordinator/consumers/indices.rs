@@ -4,6 +4,7 @@ use super::{Consumer, Says};
 use crate::coordinator::reconcile::{Slot, State};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use ottla_model::{Generation, InstanceId, MemberId, TopicName};
 
 /// See the fields. A member is either in all of them or in none.
@@ -15,8 +16,10 @@ pub(super) struct Indices {
     pub(super) instances: BTreeMap<InstanceId, MemberId>,
     /// How many members vote for each assignor.
     pub(super) votes: BTreeMap<Arc<str>, u32>,
-    /// How many members subscribe to each topic by name.
+    /// How many members and patterns subscribe to each topic.
     pub(super) topics: BTreeMap<TopicName, u32>,
+    /// Topics that came into `topics` (true) or went, in order; `None` while nobody asks.
+    pub(super) toggled: Option<Vec<(TopicName, bool)>>,
     /// How many members subscribe to each pattern.
     pub(super) patterns: BTreeMap<Arc<str>, u32>,
     /// How many members have all of the target of each epoch.
@@ -35,6 +38,7 @@ impl Indices {
         instances: BTreeMap::new(),
         votes: BTreeMap::new(),
         topics: BTreeMap::new(),
+        toggled: None,
         patterns: BTreeMap::new(),
         settled: BTreeMap::new(),
         support: BTreeMap::new(),
@@ -58,44 +62,88 @@ impl Indices {
         self.bytes
     }
 
-    pub(super) fn enter(&mut self, id: &MemberId, member: &Consumer) {
+    /// One more member or pattern subscribes to a topic.
+    pub(super) fn subscribe(&mut self, topic: &TopicName) {
+        let is_new = count(&mut self.topics, topic);
+        self.note(topic, is_new, true);
+    }
+
+    /// One less does.
+    pub(super) fn unsubscribe(&mut self, topic: &TopicName) {
+        let is_gone = discount(&mut self.topics, topic);
+        self.note(topic, is_gone, false);
+    }
+
+    fn note(&mut self, topic: &TopicName, has_toggled: bool, is_on: bool) {
+        if has_toggled && let Some(toggled) = &mut self.toggled {
+            toggled.push((topic.clone(), is_on));
+        }
+    }
+
+    /// What a member holds, and where it stands.
+    pub(super) fn enter_position(&mut self, id: &MemberId, member: &Consumer) {
         for slot in member.position().holds() {
             self.owners.insert(slot, id.clone());
         }
-        let Some(says) = &member.says else { return };
-        self.members += 1;
-        settled_at(member).iter().for_each(|epoch| count(&mut self.settled, epoch));
-        self.bytes += id.len() + says.estimated_bytes();
-        if let Some(instance) = &says.instance {
-            self.instances.insert(instance.clone(), id.clone());
+        if let Some(epoch) = settled_at(member) {
+            count(&mut self.settled, &epoch);
         }
-        says.topics.iter().for_each(|topic| count(&mut self.topics, topic));
-        says.assignor.iter().for_each(|assignor| count(&mut self.votes, assignor));
-        says.pattern().into_iter().for_each(|pattern| count(&mut self.patterns, pattern));
-        self.classics += usize::from(says.classic.is_some());
-        supported(says).iter().for_each(|name| count(&mut self.support, name));
     }
 
-    pub(super) fn leave(&mut self, id: &MemberId, member: &Consumer) {
+    /// The same goes.
+    pub(super) fn leave_position(&mut self, id: &MemberId, member: &Consumer) {
         for slot in member.position().holds() {
             if self.owners.get(&slot) == Some(id) {
                 self.owners.remove(&slot);
             }
         }
+        if let Some(epoch) = settled_at(member) {
+            discount(&mut self.settled, &epoch);
+        }
+    }
+
+    pub(super) fn enter(&mut self, id: &MemberId, member: &Consumer) {
+        self.enter_position(id, member);
+        let Some(says) = &member.says else { return };
+        self.members += 1;
+        self.bytes += id.len() + says.estimated_bytes();
+        if let Some(instance) = &says.instance {
+            self.instances.insert(instance.clone(), id.clone());
+        }
+        says.topics.iter().for_each(|topic| self.subscribe(topic));
+        if let Some(assignor) = &says.assignor {
+            count(&mut self.votes, assignor);
+        }
+        if let Some(pattern) = says.pattern() {
+            count(&mut self.patterns, pattern);
+        }
+        self.classics += usize::from(says.classic.is_some());
+        for name in supported(says) {
+            count(&mut self.support, name);
+        }
+    }
+
+    pub(super) fn leave(&mut self, id: &MemberId, member: &Consumer) {
+        self.leave_position(id, member);
         let Some(says) = &member.says else { return };
         self.members -= 1;
-        settled_at(member).iter().for_each(|epoch| discount(&mut self.settled, epoch));
         self.bytes -= id.len() + says.estimated_bytes();
         if let Some(instance) = &says.instance
             && self.instances.get(instance) == Some(id)
         {
             self.instances.remove(instance);
         }
-        says.topics.iter().for_each(|topic| discount(&mut self.topics, topic));
-        says.assignor.iter().for_each(|assignor| discount(&mut self.votes, assignor));
-        says.pattern().into_iter().for_each(|pattern| discount(&mut self.patterns, pattern));
+        says.topics.iter().for_each(|topic| self.unsubscribe(topic));
+        if let Some(assignor) = &says.assignor {
+            discount(&mut self.votes, assignor);
+        }
+        if let Some(pattern) = says.pattern() {
+            discount(&mut self.patterns, pattern);
+        }
         self.classics -= usize::from(says.classic.is_some());
-        supported(says).iter().for_each(|name| discount(&mut self.support, name));
+        for name in supported(says) {
+            discount(&mut self.support, name);
+        }
     }
 }
 
@@ -104,25 +152,33 @@ fn supported(says: &Says) -> BTreeSet<&Arc<str>> {
     says.classic.iter().flat_map(|classic| &classic.protocols).map(|(name, _)| name).collect()
 }
 
+/// The epoch whose target a member has all of, if it has said what it is.
 fn settled_at(member: &Consumer) -> Option<Generation> {
     let position = member.position();
-    (position.state == State::Stable).then_some(position.epoch)
+    (member.says.is_some() && position.state == State::Stable).then_some(position.epoch)
 }
 
-fn count<K: Ord + Clone>(counts: &mut BTreeMap<K, u32>, key: &K) {
+/// One more; true for the first.
+fn count<K: Ord + Clone>(counts: &mut BTreeMap<K, u32>, key: &K) -> bool {
     match counts.get_mut(key) {
-        Some(times) => *times += 1,
+        Some(times) => {
+            *times += 1;
+            false
+        }
         None => {
             counts.insert(key.clone(), 1);
+            true
         }
     }
 }
 
-fn discount<K: Ord>(counts: &mut BTreeMap<K, u32>, key: &K) {
-    if let Some(times) = counts.get_mut(key) {
-        *times -= 1;
-        if *times == 0 {
-            counts.remove(key);
-        }
+/// One less; true for the last.
+fn discount<K: Ord>(counts: &mut BTreeMap<K, u32>, key: &K) -> bool {
+    let Some(times) = counts.get_mut(key) else { return false };
+    *times -= 1;
+    let is_gone = *times == 0;
+    if is_gone {
+        counts.remove(key);
     }
+    is_gone
 }

@@ -102,6 +102,7 @@ impl Shard {
         if let Some(topics) = self.services.topics.clone() {
             self.each_group(now, |turn| turn.forget_lost_topics(None, &topics));
         }
+        self.work_off(now);
     }
 
     /// Falls silent where ownership has run out: everyone who waits is told, and nothing soft is
@@ -133,6 +134,7 @@ impl Shard {
         self.each_group(now, |turn| turn.let_everyone_go());
         self.services.outbox.refuse_all(GroupError::NotCoordinator);
         self.services.timers.clear();
+        self.services.chores.clear();
         self.services.expiry = Deadline::unarmed();
         self.services.strangers.clear();
         self.services.watch.clear();

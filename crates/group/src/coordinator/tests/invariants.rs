@@ -2,6 +2,7 @@
 
 use super::super::Shard;
 use super::super::barrier::Phase;
+use super::super::digest;
 use super::super::group::Group;
 use super::super::reconcile::State;
 use super::super::roster::Member;
@@ -16,6 +17,7 @@ pub(super) fn check(shard: &Shard) {
         stable_and_empty_agree_with_the_log(group);
         nobody_is_immortal(group);
         consumers_are_true(group);
+        digest_is_true(group, shard);
         assert!(!group.is_void(), "{} is void and kept", group.id);
         held += only_the_stable_are_held(group);
         parked += group.roster.in_order().iter().filter(|(_, m)| m.is_parked()).count();
@@ -67,6 +69,14 @@ fn consumers_are_true(group: &Group) {
         }
     }
     assert!(consumers.target_epoch() <= consumers.epoch(), "a target of no epoch");
+}
+
+/// A digest that was kept up change by change is the digest of what is there.
+fn digest_is_true(group: &Group, shard: &Shard) {
+    let digest = group.motion.as_ref().and_then(|motion| motion.digest);
+    if let (Some(digest), Some(view)) = (digest, &shard.services().topics) {
+        assert_eq!(digest, digest::sum(group.hard.consumers(), view), "digest of {}", group.id);
+    }
 }
 
 /// S28: topic -> groups is the other side of each group's topics.

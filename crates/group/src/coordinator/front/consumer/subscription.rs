@@ -8,17 +8,17 @@ use crate::coordinator::pattern::Pattern;
 use crate::coordinator::reconcile::{Position, State};
 use crate::coordinator::record::{
     ConsumerGroupMemberMetadata, ConsumerGroupMemberMetadataValue, ConsumerGroupRegularExpression,
-    ConsumerGroupRegularExpressionValue, ConsumerGroupTargetAssignmentMember, Record,
+    ConsumerGroupTargetAssignmentMember, Record,
 };
 use crate::coordinator::turn::{Call, Turn};
-use crate::coordinator::view::Cause;
+use crate::coordinator::view::{Cause, Trigger};
 use crate::message::GroupError;
 use crate::message::admin::GroupKind;
 use crate::message::consumer::Heartbeat;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use ottla_model::{Generation, InstanceId, MemberId, TopicName, TopicsView};
+use ottla_model::{Generation, InstanceId, MemberId, TopicName};
 
 /// What a heartbeat's first step did.
 pub(super) struct Subscribed {
@@ -94,10 +94,34 @@ impl Turn<'_> {
             _ => None,
         };
         let index = match cause.map(|cause| self.consumer_trigger(cause, id)) {
-            Some(trigger) => self.raise_epoch(Some(index), Some(trigger)),
+            Some(trigger) => self.raise_epoch_with_pattern(index, trigger, id),
             None => Some(index),
         };
         Ok(Subscribed { index, is_changed: !wants_the_same })
+    }
+
+    /// Raises the epoch for what a member brought. A pattern that is new is matched before, if
+    /// that takes no longer than others can wait.
+    fn raise_epoch_with_pattern(
+        &mut self,
+        with: Index,
+        trigger: Trigger,
+        id: &MemberId,
+    ) -> Option<Index> {
+        let consumers = self.group.hard.consumers();
+        let pattern = consumers.member(id).and_then(|(_, member)| member.says().pattern());
+        let is_new = pattern.is_some_and(|pattern| !consumers.patterns().contains_key(pattern));
+        let matched = match is_new {
+            true => self.pattern_brought(with, trigger.clone()),
+            false => None,
+        };
+        match matched {
+            Some(matched) => {
+                let triggers = core::iter::once(trigger).chain(matched.triggers);
+                self.raise_epoch(matched.index, triggers)
+            }
+            None => self.raise_epoch(Some(with), Some(trigger)),
+        }
     }
 
     /// The records that make a member of `id` what it says it is. One that takes a former self's
@@ -148,7 +172,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A pattern that is new to the group is matched, one that nobody has any more ends.
+    /// A pattern that is new must make sense, one that nobody has any more ends.
     fn pattern_records(
         &self,
         before: Option<&ConsumerGroupMemberMetadataValue>,
@@ -163,10 +187,7 @@ impl Turn<'_> {
         if let Some(pattern) = now
             && !self.group.hard.consumers().patterns().contains_key(pattern)
         {
-            let parsed = Pattern::parse(pattern)?;
-            let view = self.services.topics.as_deref();
-            let topics = view.map_or_else(Vec::new, |view| parsed.topics(view));
-            records.push(self.pattern_record(pattern, topics));
+            Pattern::parse(pattern)?;
         }
         Ok(records)
     }
@@ -183,49 +204,6 @@ impl Turn<'_> {
                 value: None,
             })
         })
-    }
-
-    fn pattern_record(&self, pattern: &Arc<str>, topics: Vec<TopicName>) -> Record {
-        let value = ConsumerGroupRegularExpressionValue {
-            topics,
-            // Ours have no version; Kafka would match anew, which costs it little.
-            version: 0,
-            resolved_at: self.now.wall,
-        };
-        Record::ConsumerGroupRegularExpression(ConsumerGroupRegularExpression {
-            group: self.group.id.clone(),
-            regex: pattern.clone(),
-            value: Some(value),
-        })
-    }
-
-    /// A record for each pattern that stands for other topics now. Only topics that differ are
-    /// looked at, where it is known which do.
-    pub(in super::super::super) fn rematched(
-        &self,
-        view: &TopicsView,
-        differing: Option<&BTreeSet<TopicName>>,
-    ) -> Vec<Record> {
-        let consumers = self.group.hard.consumers();
-        let mut records = Vec::new();
-        for pattern in consumers.subscribed_patterns().keys() {
-            let Ok(parsed) = Pattern::parse(pattern) else { continue };
-            let before = consumers.patterns().get(pattern).map(|known| &known.topics);
-            let topics: Vec<TopicName> = match (differing, before) {
-                (Some(differing), Some(before)) => {
-                    let kept = before.iter().filter(|topic| !differing.contains(*topic));
-                    let is_in = |t: &&TopicName| view.topic(t).is_some() && parsed.matches(t);
-                    let topics: BTreeSet<_> =
-                        kept.chain(differing.iter().filter(is_in)).cloned().collect();
-                    topics.into_iter().collect()
-                }
-                _ => parsed.topics(view),
-            };
-            if before != Some(&topics) {
-                records.push(self.pattern_record(pattern, topics));
-            }
-        }
-        records
     }
 
     /// From here on the group is one of the consumer protocol.
