@@ -10,6 +10,7 @@ use crate::coordinator::record::{
 use crate::coordinator::timers::Timer;
 use crate::coordinator::turn::Turn;
 use crate::message::admin::GroupKind;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 impl Turn<'_> {
@@ -85,7 +86,14 @@ impl Turn<'_> {
 
     /// A group without members leaves this protocol for another one.
     pub(in super::super) fn leave_consumer_protocol(&mut self) {
-        let records = self.end_of_consumers();
+        let mut records = self.end_of_consumers();
+        if !records.is_empty() {
+            // Else a coordinator that took over before the next generation is hard would know of
+            // no earlier one, and tell its number again.
+            let value = Some(Arc::new(self.generation_record(|_, _| Default::default())));
+            let group = self.group.id.clone();
+            records.push(Record::GroupMetadata(GroupMetadata { group, value }));
+        }
         self.decide_split(records);
         self.group.motion = None;
     }
