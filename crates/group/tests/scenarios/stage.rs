@@ -599,14 +599,18 @@ impl Stage {
 
     /// `topics t=3 u=1#2`: these topics exist, with so many partitions; `#` names an incarnation.
     fn set_topics(&mut self, command: &Command<'_>) -> Done {
-        let topics = command.pairs().iter().map(|(name, value)| {
+        let named = command
+            .pairs()
+            .iter()
+            .flat_map(|(name, value)| expanded(name).into_iter().map(move |name| (name, *value)));
+        let topics = named.map(|(name, value)| {
             let (count, incarnation) = value.split_once('#').unwrap_or((value, "1"));
             let mut id = [0; 16];
             id[..name.len().min(8)].copy_from_slice(&name.as_bytes()[..name.len().min(8)]);
             id[15] = number(incarnation)? as u8;
             Ok(Topic {
                 id: TopicId(id),
-                name: (*name).into(),
+                name: name.as_str().into(),
                 partitions: vec![Partition::default(); number(count)? as usize],
             })
         });
@@ -693,4 +697,15 @@ fn named(text: &str) -> Result<Partitions, String> {
         partitions.insert(&topic.into(), partition);
     }
     Ok(partitions)
+}
+
+/// `x{300}` stands for `x000`, `x001` and so on.
+fn expanded(name: &str) -> Vec<String> {
+    let many = name.strip_suffix('}').and_then(|name| name.split_once('{'));
+    match many.and_then(|(stem, count)| Some((stem, count, count.parse::<usize>().ok()?))) {
+        Some((stem, count, all)) => {
+            (0..all).map(|at| format!("{stem}{at:0width$}", width = count.len())).collect()
+        }
+        None => vec![name.into()],
+    }
 }
