@@ -15,6 +15,8 @@ use proptest::prelude::*;
 enum Event {
     Set(u8, Member),
     Leave(u8),
+    /// Members that subscribe to the same from now on, as those of one pattern do.
+    Alike(BTreeSet<u8>, BTreeSet<u8>),
     Topic(u8, Option<(u8, Vec<Vec<u8>>)>),
     /// A few units of work in between.
     Step,
@@ -41,6 +43,8 @@ fn event(is_homogeneous: bool, has_racks: bool) -> impl Strategy<Value = Event> 
     let topics = btree_set(0..4_u8, 0..4)
         .prop_map(move |some| if is_homogeneous { (0..4).collect() } else { some });
     prop_oneof![
+        1 => (btree_set(0..12_u8, 0..6), topics.clone())
+            .prop_map(|(members, topics)| Event::Alike(members, topics)),
         6 => (0..12_u8, member(topics)).prop_map(|(id, member)| Event::Set(id, member)),
         3 => (0..12_u8).prop_map(Event::Leave),
         2 => (0..4_u8, topic(has_racks)).prop_map(|(at, topic)| Event::Topic(at, topic)),
@@ -60,6 +64,10 @@ fn run(assignor: ServerAssignor, events: &[Event], budget: usize) -> World {
     for event in events {
         match event {
             Event::Set(id, member) => world.set(&format!("m{id:02}"), member.clone()),
+            Event::Alike(members, topics) => {
+                let ids = members.iter().map(|id| MemberId::from(format!("m{id:02}")));
+                world.subscribe_alike(&ids.collect::<Vec<_>>(), topics);
+            }
             Event::Leave(id) => world.leave(&format!("m{id:02}")),
             Event::Topic(at, topic) => {
                 let mut topics = world.topics.clone();

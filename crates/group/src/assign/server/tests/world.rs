@@ -100,8 +100,28 @@ impl World {
 
     pub(super) fn set_topics(&mut self, topics: Topics) {
         self.changes += 1;
-        self.target.set_view(&view(&topics));
+        let differs = |number: &&u8| self.topics.get(*number) != topics.get(*number);
+        let differing = self.topics.keys().chain(topics.keys()).filter(differs);
+        let differing = differing.map(|number| TopicName::from(format!("t{number}"))).collect();
+        // Both ways must come to the same.
+        match self.changes % 2 {
+            0 => self.target.set_view(&view(&topics)),
+            _ => self.target.set_view_differing(&view(&topics), &differing),
+        }
         self.topics = topics;
+    }
+
+    /// These members, as far as they are there, subscribe to the same now.
+    pub(super) fn subscribe_alike(&mut self, ids: &[MemberId], topics: &BTreeSet<u8>) {
+        self.changes += ids.len();
+        let names: Vec<_> =
+            topics.iter().map(|number| TopicName::from(format!("t{number}"))).collect();
+        self.target.set_topics(ids.iter().map(|id| &**id), &names);
+        for id in ids {
+            if let Some(member) = self.members.get_mut(id) {
+                member.topics.clone_from(topics);
+            }
+        }
     }
 
     /// One step; says whether that was the last.
