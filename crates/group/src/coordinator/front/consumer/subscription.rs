@@ -95,9 +95,16 @@ impl Turn<'_> {
         };
         let index = match cause.map(|cause| self.consumer_trigger(cause, id)) {
             Some(trigger) => self.raise_epoch_with_pattern(index, trigger, id),
+            None if self.is_unseen() => self.raise_epoch(Some(index), None),
             None => Some(index),
         };
         Ok(Subscribed { index, is_changed: !wants_the_same })
+    }
+
+    /// Whether the epoch began without a look at the topics, as that of a classic group does which
+    /// became one of this protocol: they may have changed since its leader looked.
+    fn is_unseen(&self) -> bool {
+        self.group.hard.consumers().metadata_hash() == 0 && self.services.topics.is_some()
     }
 
     /// Raises the epoch for what a member brought. A pattern that is new is matched before, if
