@@ -35,8 +35,7 @@ impl Turn<'_> {
     /// records are those of one decision, which the newcomer's are added to.
     pub(in super::super) fn upgrade(&mut self, ask: &Heartbeat<'_>) -> Result<Index, GroupError> {
         if ask.standing != Standing::Joining {
-            // It was a member before the group became a classic one: this makes it join again.
-            return Err(GroupError::UnknownMemberId);
+            return Err(self.left_behind(ask));
         }
         let obstacles = self.group.obstacles_to_upgrade(&self.services.config);
         if self.group.kind != GroupKind::Classic || !obstacles.is_empty() {
@@ -49,6 +48,16 @@ impl Turn<'_> {
         probe::hit(Mark::CoordinatorUpgraded);
         self.leave_classic_protocol();
         Ok(index)
+    }
+
+    /// What a member of the consumer protocol hears of a group that became a classic one: it joins
+    /// again, unless a process with its instance id took its place, which it would only take back.
+    fn left_behind(&self, ask: &Heartbeat<'_>) -> GroupError {
+        let holder = ask.instance.and_then(|instance| self.group.roster.holder(instance));
+        match holder.is_some_and(|holder| **holder != *ask.member) {
+            true => GroupError::FencedInstanceId,
+            false => GroupError::UnknownMemberId,
+        }
     }
 
     /// A newcomer that would be refused must not convert the group.
