@@ -16,7 +16,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("client", &["wire", "records", "group", "model"]),
     ("cli", &["broker", "client", "model"]),
     ("load", &["wire", "records", "model"]),
-    ("sim", &["broker", "client", "cluster", "storage", "wire", "records", "group", "model"]),
 ];
 
 /// Every dependency between our own crates that the table does not allow.
