@@ -6,16 +6,32 @@ use crate::harness::{TestBroker, fill, read, unique};
 use ottla_client::admin::GroupFilter;
 use ottla_client::{Admin, AdminConfig, Consumer, ConsumerConfig, NewTopic, OffsetReset};
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::{Mutex, Once};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// The warnings of one thread, each with its fields in a line.
-#[derive(Clone, Default)]
-struct Warnings(Arc<Mutex<Vec<String>>>);
+/// Collects the warnings of the whole process. Those of one thread alone would not do: what
+/// another thread warns of first, while it has no collector, is never offered to any.
+struct Warnings;
+
+/// The warnings so far, each with its fields in a line.
+static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+impl Warnings {
+    fn collect() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| tracing::subscriber::set_global_default(Self).unwrap());
+    }
+
+    fn of(group: &str) -> Vec<String> {
+        let warnings = WARNINGS.lock().unwrap();
+        let named = format!("{group:?}");
+        warnings.iter().filter(|line| line.contains(&named)).cloned().collect()
+    }
+}
 
 struct Line<'a>(&'a mut String);
 
@@ -33,7 +49,7 @@ impl Subscriber for Warnings {
     fn event(&self, event: &Event<'_>) {
         let mut line = String::new();
         event.record(&mut Line(&mut line));
-        self.0.lock().unwrap().push(line);
+        WARNINGS.lock().unwrap().push(line);
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -56,13 +72,12 @@ fn defaults(bootstrap: &str, group: &str) -> ConsumerConfig {
 
 /// Members with the defaults share a topic of this broker as classic ones, and warn of it.
 async fn falls_back(bootstrap: &str) {
-    let warnings = Warnings::default();
-    let _guard = tracing::subscriber::set_default(warnings.clone());
+    Warnings::collect();
     let (topic, group) = (unique("fallback"), unique("fallback"));
     let admin = Admin::new(AdminConfig::new(bootstrap)).unwrap();
     admin.create_topic(NewTopic::new(&topic, 4)).await.unwrap();
     share_and_take_over(bootstrap, &topic, &defaults(bootstrap, &group)).await;
-    let warnings = warnings.0.lock().unwrap();
+    let warnings = Warnings::of(&group);
     let told = warnings.iter().filter(|line| line.contains("falls back to `classic`")).count();
     assert_eq!(told, 2, "one for each member: {warnings:?}");
 }
