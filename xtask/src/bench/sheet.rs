@@ -90,15 +90,20 @@ pub fn median(sorted: &[f64]) -> Option<f64> {
     sorted.get(sorted.len() / 2).copied()
 }
 
-fn shown(sorted: &[f64]) -> String {
+/// The middle one of sorted figures and their range.
+pub fn with_range(sorted: &[f64], rounded: impl Fn(f64) -> String) -> String {
     let (Some(middle), Some(least), Some(most)) = (median(sorted), sorted.first(), sorted.last())
     else {
         return "-".into();
     };
-    if sorted.len() == 1 {
-        return rounded(middle);
-    }
     format!("{} ({}-{})", rounded(middle), rounded(*least), rounded(*most))
+}
+
+fn shown(sorted: &[f64]) -> String {
+    match sorted {
+        [only] => rounded(*only),
+        _ => with_range(sorted, rounded),
+    }
 }
 
 fn ratio(ours: Option<f64>, theirs: Option<f64>) -> String {

@@ -1,5 +1,6 @@
 //! Figures of both brokers as a table: median, range, ratio of the medians.
 
+use super::sheet::{median, with_range};
 use crate::kafka::broker::Kind;
 use std::collections::BTreeMap;
 
@@ -48,17 +49,8 @@ fn label(kind: Kind) -> &'static str {
     }
 }
 
-/// The middle one of sorted figures.
-fn median(sorted: &[f64]) -> Option<f64> {
-    sorted.get(sorted.len() / 2).copied()
-}
-
 fn shown(sorted: &[f64]) -> String {
-    let (Some(middle), Some(least), Some(most)) = (median(sorted), sorted.first(), sorted.last())
-    else {
-        return "-".into();
-    };
-    format!("{} ({}-{})", rounded(middle), rounded(*least), rounded(*most))
+    with_range(sorted, rounded)
 }
 
 fn ratio(ours: Option<f64>, theirs: Option<f64>) -> String {

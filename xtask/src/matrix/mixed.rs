@@ -30,47 +30,31 @@ const STICKY: &[&str] = &["--assignor", "cooperative-sticky"];
 const CONSUMER: &[&str] = &["--protocol", "consumer"];
 
 const MIXES: &[Mix] = &[
-    Mix {
-        title: "range: ottla leads, then java",
-        members: ["ottla", "java-4.4", "librdkafka"],
-        arguments: RANGE,
-    },
-    Mix {
-        title: "range: java leads, then librdkafka",
-        members: ["java-4.4", "librdkafka", "ottla"],
-        arguments: RANGE,
-    },
-    Mix {
-        title: "range: librdkafka leads, then ottla",
-        members: ["librdkafka", "ottla", "java-4.4"],
-        arguments: RANGE,
-    },
-    Mix {
-        title: "cooperative-sticky: ottla leads, then java",
-        members: ["ottla", "java-4.4", "librdkafka"],
-        arguments: STICKY,
-    },
-    Mix {
-        title: "cooperative-sticky: java leads, then librdkafka",
-        members: ["java-4.4", "librdkafka", "ottla"],
-        arguments: STICKY,
-    },
-    Mix {
-        title: "cooperative-sticky: librdkafka leads, then ottla",
-        members: ["librdkafka", "ottla", "java-4.4"],
-        arguments: STICKY,
-    },
-    Mix {
-        title: "consumer protocol: ottla, java, ottla",
-        members: ["ottla", "java-4.4", "ottla"],
-        arguments: CONSUMER,
-    },
-    Mix {
-        title: "consumer protocol: java, ottla, java",
-        members: ["java-4.4", "ottla", "java-4.4"],
-        arguments: CONSUMER,
-    },
+    mix("range: ottla leads, then java", ["ottla", "java-4.4", "librdkafka"], RANGE),
+    mix("range: java leads, then librdkafka", ["java-4.4", "librdkafka", "ottla"], RANGE),
+    mix("range: librdkafka leads, then ottla", ["librdkafka", "ottla", "java-4.4"], RANGE),
+    mix("cooperative-sticky: ottla leads, then java", ["ottla", "java-4.4", "librdkafka"], STICKY),
+    mix(
+        "cooperative-sticky: java leads, then librdkafka",
+        ["java-4.4", "librdkafka", "ottla"],
+        STICKY,
+    ),
+    mix(
+        "cooperative-sticky: librdkafka leads, then ottla",
+        ["librdkafka", "ottla", "java-4.4"],
+        STICKY,
+    ),
+    mix("consumer protocol: ottla, java, ottla", ["ottla", "java-4.4", "ottla"], CONSUMER),
+    mix("consumer protocol: java, ottla, java", ["java-4.4", "ottla", "java-4.4"], CONSUMER),
 ];
+
+const fn mix(
+    title: &'static str,
+    members: [&'static str; 3],
+    arguments: &'static [&'static str],
+) -> Mix {
+    Mix { title, members, arguments }
+}
 
 /// Takes every mix through its changes on a broker of this kind.
 pub fn run(kind: Kind) -> Outcome {
