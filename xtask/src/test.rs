@@ -5,6 +5,7 @@
 use crate::shell::{cargo, cargo_command, root, run as run_command};
 use crate::{Outcome, ci, client, kafka, matrix};
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// How much of the long parts is run.
 struct Size {
@@ -60,20 +61,33 @@ pub fn run(arguments: &[String]) -> Outcome {
          disk, {log_mb} MiB to restart with, {records} records a codec and client, \
          {soak_minutes} minutes of soak"
     );
-    ci::run(&[])?;
-    cargo(&["test", "--workspace", "--quiet", "--exclude", "ottla-cli"])?;
-    cargo(&["build", "--release", "--quiet", "--bin", "ottla"])?;
-    scaled("OTTLA_SEEDS", seeds, &["--release", "-p", "ottla-group", "--test", "swarm"])?;
-    scaled("OTTLA_SEEDS", logs, &["-p", "ottla-storage", "--lib", "simulation"])?;
-    scaled("OTTLA_BROKER_SEEDS", lives, &["-p", "ottla-broker", "--lib", "simulation"])?;
-    scaled("OTTLA_ROUNDS", rounds, &["--release", "-p", "ottla-cli"])?;
+    step("checks", || ci::run(&[]))?;
+    step("tests", || cargo(&["test", "--workspace", "--quiet", "--exclude", "ottla-cli"]))?;
+    step("release build", || cargo(&["build", "--release", "--quiet", "--bin", "ottla"]))?;
+    let swarm = ["--release", "-p", "ottla-group", "--test", "swarm"];
+    step("swarm", || scaled("OTTLA_SEEDS", seeds, &swarm))?;
+    let bad_logs = ["-p", "ottla-storage", "--lib", "simulation"];
+    step("logs over a bad disk", || scaled("OTTLA_SEEDS", logs, &bad_logs))?;
+    let bad_disk = ["-p", "ottla-broker", "--lib", "simulation"];
+    step("brokers over a bad disk", || scaled("OTTLA_BROKER_SEEDS", lives, &bad_disk))?;
+    let command_line = ["--release", "-p", "ottla-cli"];
+    step("command line", || scaled("OTTLA_ROUNDS", rounds, &command_line))?;
     let restart = ["--release", "-p", "ottla-cli", "--test", "crash", "restart"];
-    scaled("OTTLA_LOG_MB", log_mb, &restart)?;
-    matrix::run(&["--records".into(), records.into()])?;
-    kafka::tools::run(&[])?;
-    client::run(&[])?;
-    matrix::soak::run(&["--minutes".into(), soak_minutes.into()])?;
+    step("restart", || scaled("OTTLA_LOG_MB", log_mb, &restart))?;
+    step("matrix", || matrix::run(&["--records".into(), records.into()]))?;
+    step("Kafka's tools", || kafka::tools::run(&[]))?;
+    step("client", || client::run(&[]))?;
+    step("soak", || matrix::soak::run(&["--minutes".into(), soak_minutes.into()]))?;
     size.fuzz_seconds.map_or(Ok(()), fuzz)
+}
+
+/// One part, with the time it took: CI has a limit, and this is how a part that grows shows.
+fn step(name: &str, part: impl FnOnce() -> Outcome) -> Outcome {
+    let start = Instant::now();
+    println!("== {name}");
+    part()?;
+    println!("== {name}: ok in {} s", start.elapsed().as_secs());
+    Ok(())
 }
 
 /// Some tests at a size; their summary is shown.
