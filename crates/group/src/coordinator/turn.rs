@@ -208,7 +208,7 @@ impl Turn<'_> {
         member: &str,
         reason: Option<&str>,
     ) -> Option<Trigger> {
-        let reason = reason.map(|reason| Arc::from(cut(reason, REASON_BYTES_MAX)));
+        let reason = kept_reason(reason);
         self.trigger(cause, member).map(|trigger| Trigger { reason, ..trigger })
     }
 
@@ -257,6 +257,11 @@ impl Turn<'_> {
 struct Touched {
     membership: bool,
     offsets: bool,
+}
+
+/// What the journal keeps of a reason in a client's own words (KIP-800).
+pub(super) fn kept_reason(reason: Option<&str>) -> Option<Arc<str>> {
+    reason.map(|reason| Arc::from(cut(reason, REASON_BYTES_MAX)))
 }
 
 /// The beginning of `text`, at most so many bytes of it.

@@ -187,7 +187,11 @@ impl Names {
                     (None, Some(topic)) => topic,
                     (None, None) => "-",
                 };
-                format!("{:?} {about}", trigger.cause)
+                let replaced = trigger.replaced.as_ref();
+                let replaced = replaced.map(|id| format!(" for {}", self.of(id)));
+                let by = trigger.by.as_ref().map(|by| format!(" by {}", by.client_id));
+                let (replaced, by) = (replaced.unwrap_or_default(), by.unwrap_or_default());
+                format!("{:?} {about}{replaced}{by}", trigger.cause)
             });
             let causes = causes.collect::<Vec<_>>().join(", ");
             let moved = match view.kind {

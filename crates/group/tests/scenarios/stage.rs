@@ -362,8 +362,10 @@ impl Stage {
         let name = command.word()?;
         let ids: Vec<_> = command.words().iter().map(|name| self.id(command, name)).collect();
         let instance = command.text("instance");
-        let members = ids.iter().map(|member| Leaver { member, instance, reason: None }).collect();
-        self.ask(name, Ask::Leave(Leave { group: command.text("group").unwrap_or("g"), members }));
+        let reason = command.text("reason");
+        let members = ids.iter().map(|member| Leaver { member, instance, reason }).collect();
+        let asker = command.text("by").unwrap_or(name);
+        self.ask(asker, Ask::Leave(Leave { group: command.text("group").unwrap_or("g"), members }));
         Ok(())
     }
 

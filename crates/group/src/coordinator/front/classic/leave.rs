@@ -1,7 +1,7 @@
 //! LeaveGroup: members go, or an administrator removes them, several at once (KIP-345).
 
-use super::super::super::turn::{Call, Turn, cut};
-use super::super::super::view::{Caller, Cause, Trigger};
+use super::super::super::turn::{Call, Turn, cut, kept_reason};
+use super::super::super::view::{Caller, Cause, Trigger, Who};
 use crate::message::admin::GroupKind;
 use crate::message::classic::{Leave, Leaver, Leaving, Left};
 use crate::message::{GroupError, Reply};
@@ -13,7 +13,7 @@ impl Turn<'_> {
     /// Members leave a group that exists.
     pub(in super::super::super) fn leave(&mut self, call: &Call<'_>, ask: &Leave<'_>) {
         if self.group.kind == GroupKind::Consumer {
-            let outcomes = self.dismiss_consumers(ask);
+            let outcomes = self.dismiss_consumers(call, ask);
             let members = ask.members.iter().zip(outcomes).map(|(l, outcome)| leaving(l, outcome));
             let left = Left { members: members.collect() };
             return self.reply(call.token, Reply::Leave(Ok(left)));
@@ -59,33 +59,32 @@ impl Turn<'_> {
             // It waits behind its own heartbeat, which it knew to be in order.
             self.give_way(&id);
         }
-        triggers.extend(self.leaving_trigger(call, leaver, &id));
+        let who = self.group.roster.who(&id);
+        triggers.extend(who.map(|who| leaving_trigger(call, leaver, who)));
         self.remove_member(&id);
         Ok(())
     }
+}
 
-    /// A member said goodbye, or somebody else said it for the member: an administrator names an
-    /// instance alone, or comes as another client, or says so (KIP-800, as Kafka's own admin
-    /// client does).
-    fn leaving_trigger(
-        &self,
-        call: &Call<'_>,
-        leaver: &Leaver<'_>,
-        id: &MemberId,
-    ) -> Option<Trigger> {
-        let member = self.group.roster.member(id)?;
-        let is_other = *member.client_id != *call.client.id;
-        let says_so = leaver.reason.is_some_and(|reason| reason.starts_with(REMOVED_BY_ADMIN));
-        if !leaver.member.is_empty() && !is_other && !says_so {
-            return self.trigger_for(Cause::Left, id, leaver.reason);
-        }
-        let by = Some(Caller {
-            client_id: Arc::from(cut(call.client.id, CLIENT_ID_BYTES_MAX)),
-            client_host: Arc::from(call.client.host),
-        });
-        let trigger = self.trigger_for(Cause::Removed, id, leaver.reason);
-        trigger.map(|trigger| Trigger { by, ..trigger })
+/// A member said goodbye, or somebody else said it for the member: an administrator names an
+/// instance alone, or comes as another client, or says so (KIP-800, as Kafka's own admin client
+/// does).
+pub(in super::super) fn leaving_trigger(call: &Call<'_>, leaver: &Leaver<'_>, who: Who) -> Trigger {
+    let is_other = *who.client_id != *call.client.id;
+    let says_so = leaver.reason.is_some_and(|reason| reason.starts_with(REMOVED_BY_ADMIN));
+    match leaver.member.is_empty() || is_other || says_so {
+        true => removal_trigger(call, leaver, who),
+        false => Trigger { reason: kept_reason(leaver.reason), ..Trigger::of(Cause::Left, who) },
     }
+}
+
+/// Somebody else said goodbye for a member.
+pub(in super::super) fn removal_trigger(call: &Call<'_>, leaver: &Leaver<'_>, who: Who) -> Trigger {
+    let by = Some(Caller {
+        client_id: Arc::from(cut(call.client.id, CLIENT_ID_BYTES_MAX)),
+        client_host: Arc::from(call.client.host),
+    });
+    Trigger { by, reason: kept_reason(leaver.reason), ..Trigger::of(Cause::Removed, who) }
 }
 
 /// Every named member with this outcome: what a group that does not exist answers.

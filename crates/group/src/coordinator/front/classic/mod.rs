@@ -17,6 +17,7 @@ mod topics;
 pub(super) use join::PROTOCOLS_MAX;
 pub(in super::super) use join::fresh_id;
 pub(in super::super) use leave::all_leaving;
+pub(super) use leave::{leaving_trigger, removal_trigger};
 pub(in super::super) use rebalance::next;
 
 use super::super::barrier::Phase;

@@ -1,10 +1,11 @@
 //! Members go: for good, for now, or because they are removed.
 
 use crate::coordinator::consumers::{AWAY, member_end};
+use crate::coordinator::front::classic::{leaving_trigger, removal_trigger};
 use crate::coordinator::group::Group;
 use crate::coordinator::reconcile::{Position, State};
-use crate::coordinator::turn::Turn;
-use crate::coordinator::view::Cause;
+use crate::coordinator::turn::{Call, Turn};
+use crate::coordinator::view::{Cause, Trigger};
 use crate::message::GroupError;
 use crate::message::classic::{Leave, Leaver};
 use crate::message::consumer::{Beat, Heartbeat, Standing};
@@ -22,7 +23,8 @@ impl Turn<'_> {
         if self.is_classic(&id) {
             return Err(GroupError::UnknownMemberId);
         }
-        self.remove_consumers(core::slice::from_ref(&id), Cause::Left);
+        let trigger = self.consumer_trigger(Cause::Left, &id);
+        self.remove_consumers(core::slice::from_ref(&id), alloc::vec![trigger]);
         Ok(gone(id, Standing::Leaving))
     }
 
@@ -54,22 +56,37 @@ impl Turn<'_> {
         Ok(gone(id, Standing::LeavingForNow))
     }
 
-    /// An administrator removes members, by id or by instance id; so may a classic LeaveGroup.
+    /// An administrator removes members, by id or by instance id; so may a classic LeaveGroup, by
+    /// which classic members of a group on its way say goodbye themselves.
     pub(in super::super::super) fn dismiss_consumers(
         &mut self,
+        call: &Call<'_>,
         ask: &Leave<'_>,
     ) -> Vec<Result<(), GroupError>> {
-        let mut dismissed = Vec::new();
+        let mut dismissed = BTreeMap::new();
         let mut outcomes = Vec::with_capacity(ask.members.len());
         for leaver in &ask.members {
             let found = self.consumer_to_dismiss(leaver);
             outcomes.push(found.as_ref().map(|_| ()).map_err(|error| *error));
-            dismissed.extend(found);
+            let why = |id: MemberId| self.why_dismissed(call, leaver, &id).map(|why| (id, why));
+            dismissed.extend(found.ok().and_then(why));
         }
-        dismissed.sort_unstable();
-        dismissed.dedup();
-        self.remove_consumers(&dismissed, Cause::Removed);
+        let (ids, triggers): (Vec<_>, _) = dismissed.into_iter().unzip();
+        self.remove_consumers(&ids, triggers);
         outcomes
+    }
+
+    /// Members of the consumer protocol say goodbye by a heartbeat: a LeaveGroup that names one
+    /// comes from somebody else.
+    fn why_dismissed(
+        &self,
+        call: &Call<'_>,
+        leaver: &Leaver<'_>,
+        id: &MemberId,
+    ) -> Option<Trigger> {
+        let (id, member) = self.group.hard.consumers().member(id)?;
+        let why = if member.is_classic() { leaving_trigger } else { removal_trigger };
+        Some(why(call, leaver, member.who(id)))
     }
 
     fn consumer_to_dismiss(&self, leaver: &Leaver<'_>) -> Result<MemberId, GroupError> {
@@ -85,12 +102,11 @@ impl Turn<'_> {
         }
     }
 
-    /// Members are no longer part of the group: what they held is free at once.
-    pub(super) fn remove_consumers(&mut self, ids: &[MemberId], cause: Cause) {
+    /// Members are no longer part of the group, for these reasons: what they held is free at once.
+    pub(super) fn remove_consumers(&mut self, ids: &[MemberId], triggers: Vec<Trigger>) {
         if ids.is_empty() {
             return;
         }
-        let triggers: Vec<_> = ids.iter().map(|id| self.consumer_trigger(cause, id)).collect();
         if self.downgrade(ids, triggers.clone()) {
             return;
         }

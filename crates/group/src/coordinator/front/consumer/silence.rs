@@ -19,7 +19,8 @@ impl Turn<'_> {
         let due = pulse.session.surfaced(queued, now);
         if due == Due::Now {
             probe::hit(Mark::CoordinatorSessionEnded);
-            self.remove_consumers(core::slice::from_ref(id), Cause::SessionExpired);
+            let trigger = self.consumer_trigger(Cause::SessionExpired, id);
+            self.remove_consumers(core::slice::from_ref(id), alloc::vec![trigger]);
         }
         due
     }
@@ -42,7 +43,8 @@ impl Turn<'_> {
         };
         if due == Due::Now && pulse.revokes_since.is_some() {
             probe::hit(Mark::CoordinatorRevocationEnded);
-            self.remove_consumers(core::slice::from_ref(id), cause);
+            let trigger = self.consumer_trigger(cause, id);
+            self.remove_consumers(core::slice::from_ref(id), alloc::vec![trigger]);
         }
         due
     }

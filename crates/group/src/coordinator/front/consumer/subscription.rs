@@ -87,13 +87,19 @@ impl Turn<'_> {
         self.tell_target(id);
         let cause = match place {
             Place::New => Some(Cause::Joined),
+            Place::Replaces(_) if !wants_the_same => Some(Cause::StaticRejoined),
             _ if !wants_the_same => Some(Cause::MetadataChanged),
             _ if elected.as_ref() != self.group.hard.consumers().elected() => {
                 Some(Cause::AssignorChanged)
             }
             _ => None,
         };
-        let index = match cause.map(|cause| self.consumer_trigger(cause, id)) {
+        let replaced = match place {
+            Place::Replaces(former) => Some(former.clone()),
+            Place::New | Place::Known => None,
+        };
+        let trigger = cause.map(|cause| self.consumer_trigger(cause, id));
+        let index = match trigger.map(|trigger| Trigger { replaced, ..trigger }) {
             Some(trigger) => self.raise_epoch_with_pattern(index, trigger, id),
             None if self.is_unseen() => self.raise_epoch(Some(index), None),
             None => Some(index),
