@@ -3,7 +3,7 @@
 //! `--full` runs the same steps at the sizes the project claims, and the fuzz targets.
 
 use crate::shell::{cargo, cargo_command, root, run as run_command};
-use crate::{Outcome, ci, client, kafka, matrix};
+use crate::{Outcome, bench, ci, client, kafka, matrix};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -64,6 +64,10 @@ pub fn run(arguments: &[String]) -> Outcome {
     step("checks", || ci::run(&[]))?;
     step("tests", || cargo(&["test", "--workspace", "--quiet", "--exclude", "ottla-cli"]))?;
     step("release build", || cargo(&["build", "--release", "--quiet", "--bin", "ottla"]))?;
+    step("instructions", || {
+        bench::instructions::report();
+        Ok(())
+    })?;
     let swarm = ["--release", "-p", "ottla-group", "--test", "swarm"];
     step("swarm", || scaled("OTTLA_SEEDS", seeds, &swarm))?;
     let bad_logs = ["-p", "ottla-storage", "--lib", "simulation"];

@@ -6,6 +6,7 @@
 mod assign;
 mod block;
 mod contestant;
+pub mod instructions;
 mod load;
 mod memory;
 mod perf;
@@ -36,6 +37,7 @@ usage: cargo xtask bench NAME [--quick] [--repeat N]
   pf            Kafka's own perf tools as clients: records per second and per broker CPU-second
   rebalance     classic groups of librdkafka members: all start, one joins, one leaves
   assign        the server assignors beside Kafka's own, on the grid of its bench
+  instructions  instructions of the hot paths beside those recorded (--record: write them)
 
 Quick runs take minutes and stay in target/bench/results; full ones write docs/bench.";
 
@@ -45,7 +47,10 @@ const BROKERS: [Kind; 2] = [Kind::Kafka, Kind::Ottla];
 /// Runs the named experiment.
 pub fn run(arguments: &[String]) -> Outcome {
     let (name, rest) = arguments.split_first().ok_or(USAGE)?;
-    // It has a grid of its own instead of repetitions.
+    if name == "instructions" {
+        return instructions::run(rest);
+    }
+    // It has sizes of its own instead of repetitions.
     let plan = if name == "assign" { Plan { quick: true, repeat: 1 } } else { plan(rest)? };
     if let Err(Missing::Toolchain(reason) | Missing::Broken(reason)) = ensure(NEEDS) {
         return Err(format!("Apache Kafka cannot run here: {reason}"));
@@ -59,7 +64,18 @@ pub fn run(arguments: &[String]) -> Outcome {
 }
 
 /// What `all` runs, cheapest first.
-const ALL: [&str; 7] = ["limits", "start", "hb-storm", "commit-storm", "pf", "rebalance", "assign"];
+const ALL: &[&str] = &[
+    "limits",
+    "start",
+    "instructions",
+    "memory",
+    "hb-storm",
+    "commit-storm",
+    "reb",
+    "rebalance",
+    "pf",
+    "assign",
+];
 
 fn timed(name: &str, plan: Plan) -> Outcome {
     let begun = std::time::Instant::now();
@@ -75,6 +91,7 @@ fn experiment(name: &str, plan: Plan) -> Outcome {
         "assign" => assign::run(&[]),
         "commit-storm" => storms::commits(plan),
         "hb-storm" => storms::heartbeats(plan),
+        "instructions" => instructions::run(&[]),
         "limits" => limits(),
         "memory" => memory::run(plan),
         "perf" | "pf" => perf::run(plan.repeat),
