@@ -3,6 +3,7 @@
 use super::barrier::Phase;
 use super::config::Config;
 use super::group::Group;
+use super::reconcile::{Slot, State};
 use super::roster::Member;
 use super::turn::{Call, Turn};
 use super::view::{BlockedOn, Blocker, GroupView, Who};
@@ -83,23 +84,28 @@ impl Group {
 
     /// The group, its journal, and who holds it up.
     pub(super) fn view(&self, config: &Config) -> GroupView {
-        let mut blocking = self.blocking();
-        blocking.sort_by_key(|blocker| blocker.since);
         GroupView {
             group: self.id.clone(),
             kind: self.kind,
             state: self.state(),
             generation: self.generation,
             members: self.roster.len() + self.hard.consumers().len(),
-            blocking,
+            blocking: self.blocking(),
             migration: self.migration(config),
             journal: self.journal.entries().cloned().collect(),
         }
     }
 
-    fn blocking(&self) -> Vec<Blocker> {
+    /// Whom it waits for, longest first.
+    pub(super) fn blocking(&self) -> Vec<Blocker> {
+        let mut blocking = self.blocking_by_id();
+        blocking.sort_by_key(|blocker| blocker.since);
+        blocking
+    }
+
+    fn blocking_by_id(&self) -> Vec<Blocker> {
         if self.kind == GroupKind::Consumer {
-            return self.revoking();
+            return self.on_their_way();
         }
         let blocker = |id: &MemberId, member: &Member, owes, since| Blocker {
             who: member.who(id),
@@ -132,14 +138,29 @@ impl Group {
         }
     }
 
-    /// Members that are to give something up, while others may wait for it.
-    fn revoking(&self) -> Vec<Blocker> {
-        let members = self.hard.consumers().members();
-        let revoking = members.filter_map(|(id, member)| {
-            let pulse = self.motion.as_ref()?.pulses.get(id)?;
-            let since = pulse.revokes_since?;
-            Some(Blocker { who: member.who(id), owes: pulse.owes, since })
+    /// Members that are not where the target wants them, but for those that only wait for others:
+    /// who is to give something up, and who has not come back since the target was computed.
+    fn on_their_way(&self) -> Vec<Blocker> {
+        let consumers = self.hard.consumers();
+        let (Some(motion), epoch) = (&self.motion, consumers.target_epoch()) else {
+            return Vec::new();
+        };
+        let moving = consumers.members().filter_map(|(id, member)| {
+            let position = member.position();
+            let owed = motion.pulses.get(id).and_then(|p| Some((p.owes, p.revokes_since?)));
+            let is_held = |slot: &Slot| consumers.owner(*slot).is_some_and(|owner| owner != id);
+            let (owes, since) = match (owed, &position.state) {
+                (Some((owes, since)), _) => (owes, Some(since)),
+                (None, State::Unreleased)
+                    if position.epoch == epoch && member.target().iter().any(is_held) =>
+                {
+                    return None;
+                }
+                (None, _) if position.is_at(epoch) => return None,
+                (None, _) => (BlockedOn::Heartbeat, motion.moving_since),
+            };
+            Some(Blocker { who: member.who(id), owes, since: since? })
         });
-        revoking.collect()
+        moving.collect()
     }
 }

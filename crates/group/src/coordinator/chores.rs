@@ -89,6 +89,7 @@ impl Turn<'_> {
         let Some(view) = self.services.topics.clone() else { return };
         let before = self.services.topics_before.clone();
         self.follow_topics(before.as_ref(), differing.map(|topics| &**topics));
+        self.remember_departed(before.as_deref(), &view, differing.map(|topics| &**topics));
         if let Some(target) = &mut self.motion().target {
             match differing {
                 Some(differing) => target.set_view_differing(&view, differing),
@@ -104,6 +105,24 @@ impl Turn<'_> {
             let again = differing.map_or(Again::All, |topics| Again::These(topics.clone()));
             self.look_later(|matching| matching.look_at(again, before.as_ref()));
         }
+    }
+
+    /// Topics that are gone keep their names for the journal, until the next target.
+    fn remember_departed(
+        &mut self,
+        before: Option<&TopicsView>,
+        view: &TopicsView,
+        differing: Option<&BTreeSet<TopicName>>,
+    ) {
+        let (Some(before), Some(differing)) = (before, differing) else { return };
+        let subscribed = self.group.hard.consumers().subscribed_among(differing);
+        let departed = subscribed.filter_map(|name| {
+            let topic = before.topic(name)?;
+            let is_gone = view.topic_by_id(topic.id).is_none();
+            is_gone.then(|| (topic.id, topic.name.clone()))
+        });
+        let departed: Vec<_> = departed.collect();
+        self.motion().departed.extend(departed);
     }
 
     /// A member brought a pattern that is new: matches it, and what else is due, for one slice.

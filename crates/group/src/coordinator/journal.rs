@@ -4,6 +4,7 @@
 //! kept beyond this process is the business of `notes` and of the driver.
 
 use super::consumers::Consumers;
+use super::motion::Arrivals;
 use super::reconcile::Slot;
 use super::record::GroupMetadataValue;
 use super::roster::{Member, Roster};
@@ -13,9 +14,7 @@ use crate::assign::subscription::Assignment;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
-use ottla_model::{
-    Generation, Instant, MemberId, Now, Offset, PartitionId, TopicId, TopicName, TopicsView,
-};
+use ottla_model::{Generation, Instant, MemberId, Now, Offset, PartitionId, TopicId, TopicName};
 
 /// What asked for one rebalance, in the order it came.
 #[derive(Debug, Default)]
@@ -161,7 +160,7 @@ impl Journal {
         consumers: &Consumers,
         changed: &BTreeSet<MemberId>,
         before: &BTreeMap<Slot, MemberId>,
-        view: &TopicsView,
+        name_of: impl Fn(TopicId) -> Option<TopicName>,
     ) {
         let Some(entry) = self.entries.back_mut() else { return };
         let mut owners: BTreeMap<(TopicId, PartitionId), Owner> = BTreeMap::new();
@@ -177,19 +176,32 @@ impl Journal {
         let mut moved = 0;
         for ((topic, partition), (from, to)) in owners.into_iter().filter(|(_, (a, b))| a != b) {
             moved += 1;
-            let name = view.topic_by_id(topic).map(|topic| topic.name.clone());
-            if let Some(topic) = name.filter(|_| entry.moves.len() < MOVES_MAX) {
+            if entry.moves.len() < MOVES_MAX
+                && let Some(topic) = name_of(topic)
+            {
                 entry.moves.push(Move { topic, partition, from, to });
             }
         }
         entry.moved = Some(moved);
     }
 
-    /// Consumer protocol: every member has what the last target gave it. Says which generation
-    /// that was.
-    pub(super) fn arrived(&mut self, took: Duration) -> Option<Generation> {
-        let entry = self.entries.back_mut()?;
-        entry.sync_took = Some(took);
+    /// Consumer protocol: every member has what the last target, computed at `since`, gave it. Says
+    /// which generation that was.
+    pub(super) fn arrived(
+        &mut self,
+        consumers: &Consumers,
+        arrivals: &Arrivals,
+        since: Instant,
+        now: Instant,
+    ) -> Option<Generation> {
+        let entry = self.entries.back_mut().filter(|entry| entry.outcome != Outcome::Lost)?;
+        entry.sync_took = Some(now.since(since));
+        let times = arrivals.last().filter_map(|(id, at)| {
+            let (id, member) = consumers.member(id)?;
+            let sync_took = Some(at.since(since));
+            Some(MemberTimes { who: member.who(id), join_took: entry.join_took, sync_took })
+        });
+        entry.slowest = times.collect();
         if entry.outcome == Outcome::Running {
             entry.outcome = Outcome::Assigned;
         }
@@ -403,7 +415,7 @@ fn note(
 /// Triggers kept of one rebalance.
 const TRIGGERS_MAX: usize = 8;
 /// Members whose times are kept of one rebalance.
-const SLOWEST_MAX: usize = 8;
+pub(super) const SLOWEST_MAX: usize = 8;
 /// Moves kept of one rebalance.
 const MOVES_MAX: usize = 32;
 /// Bytes of assignments up to which moves are looked for: some 30,000 partitions.

@@ -46,5 +46,5 @@ pub use settings::{GroupSettings, SettingsView};
 pub use shard::{Lifecycle, RecordAt, Shard};
 pub use view::{
     BlockedOn, Blocker, Caller, Cause, CommittedView, GroupView, JournalEntry, MemberTimes,
-    Migration, Move, Note, Noted, Observed, Obstacle, Outcome, StateCounts, Trigger, Who,
+    Migration, Move, Note, Noted, Observed, Obstacle, Outcome, StateCounts, Trigger, Waiting, Who,
 };

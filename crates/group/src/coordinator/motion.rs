@@ -2,7 +2,7 @@
 //! out, and why. Derived from the hard state when a shard takes over, and lost with it.
 
 use super::holds::Hold;
-use super::journal::Triggers;
+use super::journal::{SLOWEST_MAX, Triggers};
 use super::map::{Map, seeded};
 use super::matching::Matching;
 use super::reconcile::Slot;
@@ -10,8 +10,8 @@ use super::timers::Deadline;
 use super::view::BlockedOn;
 use crate::assign::server::Target;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
-use ottla_model::{ConnectionId, Instant, MemberId, Now};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use ottla_model::{ConnectionId, Instant, MemberId, Now, TopicId, TopicName};
 
 /// Beside a group's members, what moves them.
 #[derive(Debug)]
@@ -33,7 +33,16 @@ pub(super) struct Motion {
     pub(super) matching: Option<Box<Matching>>,
     /// Since when members move to the last target, until they have all arrived.
     pub(super) moving_since: Option<Instant>,
+    /// Who arrived there last, and when; see [`Arrivals`].
+    pub(super) arrivals: Arrivals,
+    /// Topics that are gone, by name, until a target knows no partition of theirs any more.
+    pub(super) departed: BTreeMap<TopicId, TopicName>,
 }
+
+/// The last few members that arrived at a target. They come in the order of time, so these are the
+/// slowest so far.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals(VecDeque<(MemberId, Instant)>);
 
 /// Why there is to be a new target.
 #[derive(Debug)]
@@ -42,6 +51,8 @@ pub(super) struct Wanted {
     pub(super) triggers: Triggers,
     /// What members that went since were to own.
     pub(super) freed: BTreeMap<Slot, MemberId>,
+    /// Those that came back under these ids and took over what their former selves were to own.
+    pub(super) heirs: BTreeSet<MemberId>,
 }
 
 /// When a member is late.
@@ -70,6 +81,7 @@ impl Motion {
             since: now,
             triggers: Triggers::default(),
             freed: BTreeMap::new(),
+            heirs: BTreeSet::new(),
         })
     }
 
@@ -84,12 +96,44 @@ impl Motion {
             digest: None,
             matching: None,
             moving_since: None,
+            arrivals: Arrivals::default(),
+            departed: BTreeMap::new(),
         }
     }
 
     /// A member's pulse, from now on if there was none.
     pub(super) fn pulse(&mut self, id: &MemberId) -> &mut Pulse {
         self.pulses.entry_ref(id).or_insert_with(Pulse::new)
+    }
+}
+
+impl Wanted {
+    /// This member goes, and was to own these. Whoever was to own them when the last target was
+    /// written down is who they move from, however many have gone since.
+    pub(super) fn free(&mut self, id: &MemberId, slots: impl IntoIterator<Item = Slot>) {
+        for slot in slots {
+            self.freed.entry(slot).or_insert_with(|| id.clone());
+        }
+    }
+}
+
+impl Arrivals {
+    /// A member has what it was to have.
+    pub(super) fn note(&mut self, id: &MemberId, now: Instant) {
+        if self.0.len() == SLOWEST_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back((id.clone(), now));
+    }
+
+    /// There is another target to arrive at.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The last ones, the very last first.
+    pub(super) fn last(&self) -> impl Iterator<Item = (&MemberId, Instant)> {
+        self.0.iter().rev().map(|(id, at)| (id, *at))
     }
 }
 

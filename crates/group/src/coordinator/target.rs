@@ -219,8 +219,9 @@ impl Turn<'_> {
         motion.assigned_at = Some(now);
         motion.assignment.disarm();
         motion.moving_since = Some(now);
+        motion.arrivals.clear();
         self.tell_classics();
-        self.note_epoch(&changed, before);
+        self.note_epoch(changed, before);
         index
     }
 
@@ -240,9 +241,12 @@ impl Turn<'_> {
     }
 
     /// Writes the epoch that has its target now into the journal.
-    fn note_epoch(&mut self, changed: &BTreeSet<MemberId>, before: BTreeMap<Slot, MemberId>) {
-        let Some(mut wanted) = self.motion().wanted.take() else { return };
-        wanted.freed.extend(before);
+    fn note_epoch(&mut self, mut changed: BTreeSet<MemberId>, before: BTreeMap<Slot, MemberId>) {
+        let departed = core::mem::take(&mut self.motion().departed);
+        let Some(wanted) = self.motion().wanted.take() else { return };
+        changed.extend(wanted.heirs);
+        let mut owners = before;
+        owners.extend(wanted.freed);
         if let Some(first) = wanted.triggers.first() {
             *self.services.rebalances.entry(first.cause).or_insert(0) += 1;
         }
@@ -251,7 +255,10 @@ impl Turn<'_> {
         let Group { hard, journal, .. } = &mut *self.group;
         let consumers = hard.consumers();
         journal.begin_epoch(consumers, wanted.triggers, wanted.since, self.now.mono, bound);
-        journal.note_moves(consumers, changed, &wanted.freed, &view);
+        journal.note_moves(consumers, &changed, &owners, |id| {
+            let shown = view.topic_by_id(id).map(|topic| &topic.name);
+            shown.or_else(|| departed.get(&id)).cloned()
+        });
         self.write_journal();
     }
 

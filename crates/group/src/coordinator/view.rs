@@ -139,6 +139,17 @@ impl fmt::Display for Obstacle {
     }
 }
 
+/// A group that waits for members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The group.
+    pub group: GroupId,
+    /// Its state.
+    pub state: GroupState,
+    /// Whom it waits for, longest first; never empty.
+    pub blocking: Vec<Blocker>,
+}
+
 /// A member the group waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocker {
@@ -159,6 +170,8 @@ pub enum BlockedOn {
     Sync,
     /// To give up partitions (consumer protocol).
     Revoke,
+    /// To come back: it has not heard yet what it is to give up or is given (consumer protocol).
+    Heartbeat,
 }
 
 impl BlockedOn {
@@ -168,6 +181,7 @@ impl BlockedOn {
             Self::Join => "Join",
             Self::Sync => "Sync",
             Self::Revoke => "Revoke",
+            Self::Heartbeat => "Heartbeat",
         }
     }
 }
@@ -322,10 +336,12 @@ pub struct JournalEntry {
     pub absorbed: u32,
     /// When the rebalance began.
     pub began_at: Timestamp,
-    /// From its begin until every member had joined or was given up.
+    /// From its begin until every member had joined or was given up, in the consumer protocol until
+    /// the assignment was computed.
     pub join_took: Duration,
-    /// From then until the assignment was decided; `None` where it never was: for a generation
-    /// without members, or one that the next rebalance overtook.
+    /// From then until the assignment was decided, in the consumer protocol until every member had
+    /// all of it; `None` where it never came to that: for a generation without members, or one that
+    /// the next rebalance overtook.
     pub sync_took: Option<Duration>,
     /// How many members the generation has.
     pub members: usize,
@@ -385,9 +401,11 @@ pub struct Move {
 pub struct MemberTimes {
     /// Who.
     pub who: Who,
-    /// From the rebalance's begin until it joined.
+    /// From the rebalance's begin until it joined; in the consumer protocol, where nobody waits for
+    /// a join, until the assignment was computed.
     pub join_took: Duration,
-    /// From the end of the join until it synced; `None` if it had not yet.
+    /// From the end of the join until it synced, in the consumer protocol until it had all it was
+    /// to have; `None` if it had not yet.
     pub sync_took: Option<Duration>,
 }
 

@@ -1,6 +1,7 @@
 //! The consumer protocol's answers, as one line each.
 
 use crate::print::{Names, at};
+use core::time::Duration;
 use ottla_group::coordinator::JournalEntry;
 use ottla_group::coordinator::record::{
     ConsumerGroupCurrentMemberAssignment, ConsumerGroupMemberMetadata,
@@ -124,7 +125,9 @@ pub(crate) fn moved(entry: &JournalEntry) -> String {
     let took = entry
         .sync_took
         .map_or("under way".into(), |took| format!("took {}", at(Instant::ZERO + took)));
-    format!("; moved{}; {took}", moves.collect::<String>())
+    let slowest = entry.slowest.first().filter(|it| it.sync_took > Some(Duration::ZERO));
+    let slowest = slowest.map_or(String::new(), |it| format!(", slowest {}", it.who.member));
+    format!("; moved{}; {took}{slowest}", moves.collect::<String>())
 }
 
 /// `t-0 t-1`: on stage a topic's id begins with its name and ends with its incarnation.

@@ -4,6 +4,7 @@ use super::place::{Place, slots, validate};
 use super::subscription::revived;
 use crate::coordinator::consumers::partitions_of;
 use crate::coordinator::front::classic::fresh_id;
+use crate::coordinator::group::Group;
 use crate::coordinator::output::Index;
 use crate::coordinator::reconcile::{Goal, Position, Slot, State, reconcile};
 use crate::coordinator::timers::Timer;
@@ -97,6 +98,9 @@ impl Turn<'_> {
         let record = next.to_record(&self.group.id, id);
         self.decide_also(with, alloc::vec![record]);
         let now = self.now.mono;
+        if next.is_at(self.group.hard.consumers().target_epoch()) {
+            self.motion().arrivals.note(id, now);
+        }
         if self.is_classic(id) {
             // What it owes depends on what it was told.
             self.tell_classics();
@@ -124,11 +128,12 @@ impl Turn<'_> {
         let consumers = self.group.hard.consumers();
         let is_settled = consumers.epoch() == consumers.target_epoch() && consumers.has_arrived();
         let now = self.now.mono;
-        if is_settled && let Some(since) = self.motion().moving_since.take() {
-            let arrived = self.group.journal.arrived(now.since(since));
-            if let Some(generation) = arrived {
-                self.rewrite_journal(generation);
-            }
+        let Group { hard, motion, journal, .. } = &mut *self.group;
+        let Some(motion) = motion.as_mut().filter(|_| is_settled) else { return };
+        let Some(since) = motion.moving_since.take() else { return };
+        let arrived = journal.arrived(hard.consumers(), &motion.arrivals, since, now);
+        if let Some(generation) = arrived {
+            self.rewrite_journal(generation);
         }
     }
 

@@ -138,9 +138,9 @@ impl Turn<'_> {
         self.motion();
         let Group { hard, motion, .. } = &mut *self.group;
         let Some(motion) = motion else { return };
-        let freed = &mut motion.want(self.now).freed;
+        let wanted = motion.want(self.now);
         for (id, member) in ids.iter().filter_map(|id| hard.consumers().member(id)) {
-            freed.extend(member.target().iter().map(|slot| (*slot, id.clone())));
+            wanted.free(id, member.target().iter().copied());
         }
     }
 

@@ -12,6 +12,7 @@ use crate::coordinator::turn::Turn;
 use crate::message::admin::GroupKind;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 impl Turn<'_> {
     /// Derives the soft state from the hard one: every session begins anew, and so does the time
@@ -39,7 +40,23 @@ impl Turn<'_> {
             let timer = || Timer::Revocation(group.clone(), id.clone());
             self.services.timers.arm(&mut pulse.revocation, now, timeout, timer);
         }
+        self.resume_moving();
         self.consumer_topics_changed(None);
+    }
+
+    /// Members that were on their way to the target still are, since as long as the journal knows.
+    fn resume_moving(&mut self) {
+        if self.group.hard.consumers().has_arrived() {
+            return;
+        }
+        let now = self.now;
+        let last = self.group.journal.entries().last().filter(|last| !last.is_over());
+        let since = last.map_or(now.mono, |last| {
+            let millis = now.wall.0.saturating_sub(last.began_at.0);
+            let ago = Duration::from_millis(u64::try_from(millis).unwrap_or_default());
+            now.mono - ago.saturating_sub(last.join_took)
+        });
+        self.motion().moving_since = Some(since);
     }
 
     /// The records that end a classic group without members, so that it can be one of this

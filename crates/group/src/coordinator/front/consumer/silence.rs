@@ -39,7 +39,7 @@ impl Turn<'_> {
         let cause = match pulse.owes {
             BlockedOn::Join => Cause::JoinExpired,
             BlockedOn::Sync => Cause::SyncExpired,
-            BlockedOn::Revoke => Cause::RevocationExpired,
+            BlockedOn::Revoke | BlockedOn::Heartbeat => Cause::RevocationExpired,
         };
         if due == Due::Now && pulse.revokes_since.is_some() {
             probe::hit(Mark::CoordinatorRevocationEnded);

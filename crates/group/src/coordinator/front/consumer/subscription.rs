@@ -5,7 +5,7 @@ use super::place::Place;
 use crate::coordinator::consumers::{Says, member_end, partitions_of};
 use crate::coordinator::output::Index;
 use crate::coordinator::pattern::Pattern;
-use crate::coordinator::reconcile::{Position, State};
+use crate::coordinator::reconcile::{Position, Slot, State};
 use crate::coordinator::record::{
     ConsumerGroupMemberMetadata, ConsumerGroupMemberMetadataValue, ConsumerGroupRegularExpression,
     ConsumerGroupTargetAssignmentMember, Record,
@@ -77,6 +77,7 @@ impl Turn<'_> {
         )?;
         let mut records = self.entering(&says, id, place)?;
         records.extend(self.pattern_records(before.as_deref(), &says)?);
+        let inherited = self.inherited(place);
         let index = self.decide_with(with, records)?;
         self.enter_protocol();
         if let Place::Replaces(former) = place {
@@ -98,6 +99,9 @@ impl Turn<'_> {
             Place::Replaces(former) => Some(former.clone()),
             Place::New | Place::Known => None,
         };
+        if let Some(former) = replaced.as_ref().filter(|_| cause.is_some()) {
+            self.note_heir(former, id, inherited);
+        }
         let trigger = cause.map(|cause| self.consumer_trigger(cause, id));
         let index = match trigger.map(|trigger| Trigger { replaced, ..trigger }) {
             Some(trigger) => self.raise_epoch_with_pattern(index, trigger, id),
@@ -105,6 +109,21 @@ impl Turn<'_> {
             None => Some(index),
         };
         Ok(Subscribed { index, is_changed: !wants_the_same })
+    }
+
+    /// What a member takes over from its former self.
+    fn inherited(&self, place: &Place) -> Vec<Slot> {
+        let Place::Replaces(former) = place else { return Vec::new() };
+        let former = self.group.hard.consumers().member(former);
+        former.map(|(_, member)| member.target().iter().copied().collect()).unwrap_or_default()
+    }
+
+    /// Remembers, for the journal, whose these were to be.
+    fn note_heir(&mut self, former: &MemberId, heir: &MemberId, slots: Vec<Slot>) {
+        let now = self.now;
+        let wanted = self.motion().want(now);
+        wanted.free(former, slots);
+        wanted.heirs.insert(heir.clone());
     }
 
     /// Whether the epoch began without a look at the topics, as that of a classic group does which
