@@ -227,6 +227,8 @@ pub(crate) async fn take_office(
     stewards.spawn(stewards::keep_session(Arc::clone(&broker), tenure));
     let shards = Arc::clone(&broker.shards);
     stewards.spawn(async move { shards.keep_time().await });
+    let shards = Arc::clone(&broker.shards);
+    stewards.spawn(async move { shards.watch_hangs().await });
     let (shards, lines) = (Arc::clone(&broker.shards), Arc::clone(&broker.lines));
     stewards.spawn(shards.break_lines(lines));
     Ok((broker, session))

@@ -132,13 +132,13 @@ fn cause(trigger: &Trigger) -> String {
 }
 
 /// A member as a reader knows it: by its instance, else by its id; and where it is.
-fn named(who: &Who) -> String {
+pub(super) fn named(who: &Who) -> String {
     let name = who.instance.as_deref().unwrap_or(&who.member);
     format!("{} at {}", shown(name), shown(&who.client_host))
 }
 
 /// A text of a client's own making, on one line and of bounded length.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let end = text.floor_char_boundary(SHOWN_MAX);
     let rest = if end < text.len() { "..." } else { "" };
     format!("{}{rest}", text[..end].escape_debug())

@@ -7,6 +7,7 @@
 mod cell;
 mod closings;
 mod delivery;
+mod hangs;
 mod journal;
 mod load;
 #[cfg(test)]

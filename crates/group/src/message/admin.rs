@@ -94,6 +94,11 @@ pub enum GroupState {
 }
 
 impl GroupState {
+    /// Whether the group waits for members.
+    pub fn is_under_way(self) -> bool {
+        matches!(self, Self::PreparingRebalance | Self::CompletingRebalance | Self::Reconciling)
+    }
+
     /// The name Kafka sends, prints and filters by.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,10 +1,11 @@
 //! What is seen of a shard from outside, beside replies.
 
 use super::super::output::Index;
-use super::super::view::{Cause, CommittedView, GroupView, Observed, StateCounts};
+use super::super::view::{Cause, CommittedView, GroupView, Observed, StateCounts, Waiting};
 use super::Shard;
 use crate::message::admin::{List, Listing};
 use alloc::vec::Vec;
+use ottla_model::Instant;
 
 impl Shard {
     /// Heartbeats whose answers are kept now.
@@ -38,6 +39,22 @@ impl Shard {
         let mark = marks.unwrap_or_default().membership;
         let value = found.map(|group| group.view(&self.services.config));
         Observed { value, after: self.services.outbox.pending(mark) }
+    }
+
+    /// Groups that have waited for a member since `before` or earlier, as far as that can no longer
+    /// be lost; in no order.
+    pub fn waiting(&self, before: Instant) -> Vec<Waiting> {
+        let safe = self.groups.values().filter(|group| {
+            let pending = self.services.outbox.pending(group.marks.membership);
+            pending.is_none() && group.state().is_under_way()
+        });
+        let waiting = safe.map(|group| Waiting {
+            group: group.id.clone(),
+            state: group.state(),
+            blocking: group.blocking(),
+        });
+        let is_late = |it: &Waiting| it.blocking.first().is_some_and(|it| it.since <= before);
+        waiting.filter(is_late).collect()
     }
 
     /// Calls `each` with every committed offset; the index covers all of them.
