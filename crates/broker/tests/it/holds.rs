@@ -113,6 +113,10 @@ fn a_member_whose_connection_ends_goes_on_by_another() {
     let broker = TestBroker::with(LONG);
     let (mut client, member, generation) = member(&broker);
     beat(&mut client, &member, generation);
+    // Else it might be read only after the one below, which would then give way to it.
+    while broker.held_heartbeats() == 0 {
+        std::thread::yield_now();
+    }
     drop(client);
     let mut next = connect(&broker, "patient");
     beat(&mut next, &member, generation);
