@@ -23,6 +23,8 @@ struct Size {
     records: &'static str,
     /// Minutes of the soak.
     soak_minutes: &'static str,
+    /// Sets of clients whose broker answers nonsense.
+    nonsense_sets: &'static str,
     /// Seconds each fuzz target runs; none where fuzzing is left out.
     fuzz_seconds: Option<u32>,
 }
@@ -35,6 +37,7 @@ const SCALED: Size = Size {
     log_mb: "96",
     records: "2000",
     soak_minutes: "2",
+    nonsense_sets: "64",
     fuzz_seconds: None,
 };
 const FULL: Size = Size {
@@ -45,6 +48,7 @@ const FULL: Size = Size {
     log_mb: "1024",
     records: "20000",
     soak_minutes: "15",
+    nonsense_sets: "500",
     fuzz_seconds: Some(600),
 };
 
@@ -55,11 +59,12 @@ pub fn run(arguments: &[String]) -> Outcome {
         [flag] if flag == "--full" => FULL,
         _ => return Err("usage: cargo xtask test [--full]".into()),
     };
-    let Size { seeds, rounds, lives, logs, log_mb, records, soak_minutes, .. } = size;
+    let Size { seeds, rounds, lives, logs, log_mb, records, soak_minutes, nonsense_sets, .. } =
+        size;
     println!(
         "sizes: {seeds} swarm seeds, {rounds} kills, {lives} brokers and {logs} logs over a bad \
          disk, {log_mb} MiB to restart with, {records} records a codec and client, \
-         {soak_minutes} minutes of soak"
+         {soak_minutes} minutes of soak, {nonsense_sets} sets of clients lied to"
     );
     step("checks", || ci::run(&[]))?;
     step("tests", || cargo(&["test", "--workspace", "--quiet", "--exclude", "ottla-cli"]))?;
@@ -78,6 +83,8 @@ pub fn run(arguments: &[String]) -> Outcome {
     step("command line", || scaled("OTTLA_ROUNDS", rounds, &command_line))?;
     let restart = ["--release", "-p", "ottla-cli", "--test", "crash", "restart"];
     step("restart", || scaled("OTTLA_LOG_MB", log_mb, &restart))?;
+    let nonsense = ["-p", "ottla-client", "--test", "it", "nonsense"];
+    step("nonsense", || scaled("OTTLA_NONSENSE", nonsense_sets, &nonsense))?;
     step("matrix", || matrix::run(&["--records".into(), records.into()]))?;
     step("Kafka's tools", || kafka::tools::run(&[]))?;
     step("client", || client::run(&[]))?;

@@ -130,6 +130,8 @@ impl Soak<'_> {
         let mut is_due = restart.is_some();
         while Instant::now() < until {
             let (call, numbers) = self.run.produce_call("lz4", BURST)?;
+            // Some changes come before the records, some among them.
+            std::thread::sleep(PAUSE / 10 * u32::from(self.dice.roll(2) == 1));
             for index in 0..self.groups.len() {
                 self.change(index)?;
             }

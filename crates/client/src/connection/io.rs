@@ -103,17 +103,21 @@ impl Task {
             Ok(_) => self.last_used = clock::now(),
             Err(error) => return Err(self.broken(&error)),
         }
-        loop {
-            let frame = frame::split(&mut self.arrived, ANSWER_BYTES_MAX).map_err(|error| {
-                let message = format!("{} answers nonsense: {error}", self.address);
-                End::Failed(Error::protocol(message))
-            })?;
-            let Some(frame) = frame else { return Ok(()) };
-            self.pending.answer(frame).map_err(|error| {
-                let message = format!("{} answers nonsense: {error}", self.address);
-                End::Failed(Error::protocol(message))
-            })?;
+        self.take_answers().map_err(|error| {
+            let message = format!("{} answers nonsense: {error}", self.address);
+            End::Failed(Error::protocol(message))
+        })
+    }
+
+    fn take_answers(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        while let Some(frame) = frame::split(&mut self.arrived, ANSWER_BYTES_MAX)? {
+            self.pending.answer(frame)?;
         }
+        // What answers nothing is not collected, however long it goes on.
+        if let Some(id) = self.arrived.get(4..8).and_then(<[u8]>::first_chunk) {
+            self.pending.begun(i32::from_be_bytes(*id))?;
+        }
+        Ok(())
     }
 
     fn on_outgoing(&mut self, outgoing: Option<Outgoing>) -> Result<(), End> {

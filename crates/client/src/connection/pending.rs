@@ -32,6 +32,17 @@ impl Pending {
         self.0.len()
     }
 
+    /// What an answer that has only begun to arrive says it is to.
+    ///
+    /// # Errors
+    /// `Protocol`, if that is not the first of them: the rest need not be waited for.
+    pub(super) fn begun(&self, id: i32) -> Result<()> {
+        match self.0.front() {
+            Some(first) if first.id == id => Ok(()),
+            _ => Err(Error::protocol(format!("an answer to request {id}, which is not next"))),
+        }
+    }
+
     /// Hands the answer `frame` to whoever waits for it.
     ///
     /// # Errors
