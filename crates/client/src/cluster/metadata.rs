@@ -1,7 +1,8 @@
 //! What is known of the cluster: an immutable snapshot, and how an answer makes the next one.
 //!
-//! Pure: no connection, no clock. Leader epochs never go back while a topic stays the same one,
-//! whichever broker an old answer comes from (KIP-320).
+//! Pure: no connection, no clock. Leader epochs do not go back while a topic stays the same one,
+//! whichever broker an old answer comes from (KIP-320), unless nothing newer is heard any more: a
+//! single damaged answer must not keep a partition from being read for ever.
 
 use crate::Error;
 use ottla_model::{LeaderEpoch, NodeId, Partition, PartitionId, Topic, TopicId, TopicName};
@@ -66,6 +67,8 @@ pub struct PartitionInfo {
     pub in_sync: Vec<NodeId>,
     /// Whose copies are not reachable.
     pub offline: Vec<NodeId>,
+    /// Answers in a row that knew an older epoch only.
+    pub(crate) doubts: u32,
 }
 
 /// Which topics are asked for.
@@ -225,15 +228,22 @@ fn partition_info(from: &MetadataResponsePartition) -> PartitionInfo {
         replicas: nodes(&from.replica_nodes),
         in_sync: nodes(&from.isr_nodes),
         offline: nodes(&from.offline_replicas),
+        doubts: 0,
     }
 }
 
 fn newest(heard: PartitionInfo, known: Option<&PartitionInfo>) -> PartitionInfo {
     match known {
-        Some(known) if heard.leader_epoch < known.leader_epoch => known.clone(),
+        Some(known) if heard.leader_epoch < known.leader_epoch && known.doubts < DOUBTS_MAX => {
+            PartitionInfo { doubts: known.doubts + 1, ..known.clone() }
+        }
         _ => heard,
     }
 }
+
+/// Answers in a row that a lagging broker may be behind; whoever waits for a newer one asks every
+/// `retry.backoff.ms` or more.
+const DOUBTS_MAX: u32 = 20;
 
 #[cfg(test)]
 mod tests;

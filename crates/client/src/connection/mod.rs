@@ -117,7 +117,11 @@ impl Connection {
         }
         let response: ApiVersionsResponse<'_> = answer.read()?;
         Error::check(response.error_code, || "cannot learn the broker's versions".into())?;
-        Ok(Negotiated::new(&response))
+        let versions = Negotiated::new(&response);
+        match versions.missing() {
+            None => Ok(versions),
+            Some(key) => Err(self.lacks(key)),
+        }
     }
 
     /// The newest version of a request that both sides speak.
@@ -125,10 +129,12 @@ impl Connection {
     /// # Errors
     /// `Unsupported`, if there is none.
     pub(crate) fn version(&self, key: ApiKey) -> Result<i16> {
-        self.shared.versions.newest(key).ok_or_else(|| {
-            let message = format!("the broker at {} has no {key} we speak", self.shared.address);
-            Error::new(ErrorKind::Unsupported, message)
-        })
+        self.shared.versions.newest(key).ok_or_else(|| self.lacks(key))
+    }
+
+    fn lacks(&self, key: ApiKey) -> Error {
+        let message = format!("the broker at {} has no {key} we speak", self.shared.address);
+        Error::new(ErrorKind::Unsupported, message)
     }
 
     /// Sends a request in the newest common version and waits for its answer.

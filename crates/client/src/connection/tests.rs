@@ -30,8 +30,14 @@ async fn read_request(stream: &mut TcpStream) -> Option<(i16, i32)> {
 }
 
 fn versions(id: i32) -> Vec<u8> {
-    let version = ApiVersion { api_key: 3, min_version: 0, max_version: 12 };
-    let body = ApiVersionsResponse { api_keys: vec![version], ..Default::default() };
+    answered_versions(id, &versions::ESSENTIAL)
+}
+
+fn answered_versions(id: i32, keys: &[ApiKey]) -> Vec<u8> {
+    let range =
+        |key: &ApiKey| ApiVersion { api_key: key.number(), min_version: 0, max_version: 12 };
+    let api_keys = keys.iter().map(range).collect();
+    let body = ApiVersionsResponse { api_keys, ..Default::default() };
     let mut out = Output::new();
     frame::write_response(&mut out, ApiKey::ApiVersions, ASKED_FIRST, id, &body).unwrap();
     out.into_vec()
@@ -59,7 +65,10 @@ async fn a_good_answer_is_read_in_the_version_both_speak() {
     assert_eq!(answer.version(), 12);
     assert_eq!(answer.read::<MetadataResponse<'_>>().unwrap().cluster_id, Some("c"));
     assert!(connection.is_open());
-    assert_eq!(connection.version(ApiKey::Fetch).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(
+        connection.version(ApiKey::InitProducerId).unwrap_err().kind(),
+        ErrorKind::Unsupported
+    );
 }
 
 #[tokio::test]
@@ -105,4 +114,20 @@ async fn aborting_fails_what_is_under_way() {
     connection.abort();
     assert_eq!(awaited.answer().await.unwrap_err().kind(), ErrorKind::TimedOut);
     assert!(!connection.is_open());
+}
+
+/// A connection whose versions are damaged is none: it would be of no use for as long as it lasts.
+#[tokio::test]
+async fn a_broker_without_the_essentials_is_not_connected_to() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let (_, id) = read_request(&mut stream).await.unwrap();
+        let bytes = answered_versions(id, &versions::ESSENTIAL[1..]);
+        stream.write_all(&bytes).await.unwrap();
+    });
+    let error = Connection::open(&ClientConfig::new("unused:1"), &address).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("Produce"), "{error}");
 }

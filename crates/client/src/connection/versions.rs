@@ -16,6 +16,12 @@ impl Negotiated {
         Self(response.api_keys.iter().map(range).collect())
     }
 
+    /// What every broker has and this one does not: either it is none that a client can use, or its
+    /// answer is damaged, and the next connection may hear a better one.
+    pub(super) fn missing(&self) -> Option<ApiKey> {
+        ESSENTIAL.iter().copied().find(|key| self.newest(*key).is_none())
+    }
+
     /// The newest version both sides have.
     pub(super) fn newest(&self, key: ApiKey) -> Option<i16> {
         let (theirs, ours) = (self.0.get(&key.number())?, key.api().accepted);
@@ -23,3 +29,18 @@ impl Negotiated {
         (newest >= theirs.min && newest >= ours.min).then_some(newest)
     }
 }
+
+/// What reading, writing and groups are made of; brokers have it since Kafka 0.10.
+pub(super) const ESSENTIAL: [ApiKey; 11] = [
+    ApiKey::Produce,
+    ApiKey::Fetch,
+    ApiKey::ListOffsets,
+    ApiKey::Metadata,
+    ApiKey::OffsetCommit,
+    ApiKey::OffsetFetch,
+    ApiKey::FindCoordinator,
+    ApiKey::JoinGroup,
+    ApiKey::Heartbeat,
+    ApiKey::LeaveGroup,
+    ApiKey::SyncGroup,
+];

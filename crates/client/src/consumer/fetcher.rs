@@ -9,7 +9,8 @@ use super::lookups::{self, Lookup};
 use super::partition::{Partition, Position, Progress, Standing};
 use super::session::{Session, Wish, Wishes};
 use super::shelf::{Shelf, end_of};
-use crate::cluster::{Purpose, Snapshot};
+use crate::cluster::{Patience, Purpose, Snapshot};
+use crate::config::ClientConfig;
 use crate::connection::{Answer, Connection};
 use crate::{Error, Result, clock};
 use ottla_model::{Instant, NodeId, Offset, TopicPartition};
@@ -27,13 +28,22 @@ pub(super) struct Fetcher {
 }
 
 /// The way to one broker.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Link {
     connection: Option<Connection>,
     is_connecting: bool,
+    /// Of connecting, and of fetches that end without a sensible answer.
+    patience: Patience,
     session: Session,
     /// What the fetch under way is for.
     asked: Option<HashMap<Arc<TopicPartition>, Asked>>,
+}
+
+impl Link {
+    fn new(config: &ClientConfig) -> Self {
+        let (patience, session) = (Patience::new(config), Session::default());
+        Self { connection: None, is_connecting: false, patience, session, asked: None }
+    }
 }
 
 /// What was asked of a partition.
@@ -134,15 +144,16 @@ impl Fetcher {
 
     /// Whether a broker may be asked now; connects to it if need be.
     fn is_free(&mut self, node: NodeId) -> bool {
-        let link = self.links.entry(node).or_default();
+        let link = self.link(node);
         if link.connection.as_ref().is_some_and(Connection::is_open) {
             return link.asked.is_none();
         }
         if !link.is_connecting && link.asked.is_none() {
             link.is_connecting = true;
+            let pause = link.patience.pause();
             let (cluster, events) = (self.shared.cluster.clone(), self.events.0.clone());
             tokio::spawn(async move {
-                let connection = cluster.connection(node, Purpose::Fetch).await;
+                let connection = cluster.connection_after(pause, node, Purpose::Fetch).await;
                 let _ = events.send(Event::Connected(node, connection));
             });
         }
@@ -155,7 +166,7 @@ impl Fetcher {
         wanted: BTreeMap<Arc<TopicPartition>, Asked>,
         bytes_max: i32,
     ) {
-        let link = self.links.entry(node).or_default();
+        let Some(link) = self.links.get_mut(&node) else { return };
         let Some(connection) = link.connection.clone() else { return };
         let wishes: Wishes = wanted.iter().map(|(of, asked)| (of.clone(), asked.wish)).collect();
         let plan = link.session.plan(&wishes);
@@ -182,7 +193,7 @@ impl Fetcher {
     fn on_event(&mut self, event: Event) {
         match event {
             Event::Connected(node, connection) => {
-                let link = self.links.entry(node).or_default();
+                let link = self.link(node);
                 link.is_connecting = false;
                 match connection {
                     Ok(connection) => {
@@ -190,23 +201,35 @@ impl Fetcher {
                         link.session.restart();
                     }
                     // It may be that another broker leads by now.
-                    Err(_) => drop(self.shared.cluster.ask()),
+                    Err(_) => {
+                        link.patience.failed();
+                        self.shared.cluster.ask();
+                    }
                 }
             }
             Event::Fetched(node, answer) => {
                 let Some(link) = self.links.get_mut(&node) else { return };
                 let asked = link.asked.take().unwrap_or_default();
-                if let Err(error) = self.on_fetched(node, answer, &asked) {
-                    tracing::debug!(%node, %error, "a fetch failed");
-                    if let Some(link) = self.links.get_mut(&node) {
+                let outcome = self.on_fetched(node, answer, &asked);
+                let link = self.link(node);
+                match outcome {
+                    Ok(()) => link.patience.worked(),
+                    Err(error) => {
+                        tracing::debug!(%node, %error, "a fetch failed");
+                        link.patience.failed();
                         link.session.restart();
                         link.connection = None;
+                        self.shared.cluster.ask();
                     }
-                    self.shared.cluster.ask();
                 }
             }
             Event::LookedUp(lookup) => lookups::finish(&self.shared, lookup),
         }
+    }
+
+    fn link(&mut self, node: NodeId) -> &mut Link {
+        let config = &self.shared.config.client;
+        self.links.entry(node).or_insert_with(|| Link::new(config))
     }
 
     fn on_fetched(
@@ -221,11 +244,7 @@ impl Fetcher {
         }
         // A lost session says nothing about partitions; the next request begins another.
         if fetch.code.is_error() {
-            tracing::debug!(%node, code = %fetch.code, "a fetch session ended");
-            return match fetch.code.is_retriable() {
-                true => Ok(()),
-                false => Err(Error::of(fetch.code, "cannot fetch")),
-            };
+            return Err(Error::of(fetch.code, "cannot fetch"));
         }
         let mut bytes = 0;
         let mut assignment = self.shared.assignment.lock();

@@ -7,7 +7,7 @@ use super::delivery::Stored;
 use super::queue::{Fate, Identity, Pace};
 use super::request::{self, Shipped, Told};
 use super::{Shared, identity};
-use crate::cluster::{Cluster, Purpose, Snapshot};
+use crate::cluster::{Cluster, Patience, Purpose, Snapshot};
 use crate::config::{Acks, ProducerConfig};
 use crate::connection::{Answer, Connection};
 use crate::{Error, ErrorKind, Result, clock};
@@ -32,10 +32,12 @@ pub(super) struct Sender {
 }
 
 /// The way to one broker.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Link {
     connection: Option<Connection>,
     is_connecting: bool,
+    /// Of connecting; what was sent and not stored is put back.
+    patience: Patience,
     requests: usize,
 }
 
@@ -213,19 +215,29 @@ impl Sender {
 
     /// Whether one more request may go to this broker; connects to it if need be.
     fn has_room(&mut self, node: NodeId) -> bool {
-        let link = self.brokers.entry(node).or_default();
+        let requests_max = self.config.max_in_flight_requests_per_connection;
+        let link = self.link(node);
         if link.connection.as_ref().is_some_and(Connection::is_open) {
-            return link.requests < self.config.max_in_flight_requests_per_connection;
+            return link.requests < requests_max;
         }
         if !link.is_connecting {
             link.is_connecting = true;
+            let pause = link.patience.pause();
             let (cluster, events) = (self.cluster.clone(), self.events.0.clone());
             tokio::spawn(async move {
-                let connection = cluster.connection(node, Purpose::Produce).await;
+                let connection = cluster.connection_after(pause, node, Purpose::Produce).await;
                 let _ = events.send(Event::Connected(node, connection));
             });
         }
         false
+    }
+
+    fn link(&mut self, node: NodeId) -> &mut Link {
+        let config = &self.config.client;
+        self.brokers.entry(node).or_insert_with(|| {
+            let patience = Patience::new(config);
+            Link { connection: None, is_connecting: false, patience, requests: 0 }
+        })
     }
 
     /// One request to one broker: a batch of each of these partitions, as far as they fit.
@@ -266,7 +278,7 @@ impl Sender {
         let number = self.last_request;
         let started = self.try_start(node, &shipped, snapshot);
         self.under_way.insert(number, (node, shipped));
-        self.brokers.entry(node).or_default().requests += 1;
+        self.link(node).requests += 1;
         let events = self.events.0.clone();
         match started {
             Ok(Some(awaited)) => {
@@ -305,12 +317,18 @@ impl Sender {
     fn on_event(&mut self, event: Event) {
         match event {
             Event::Connected(node, connection) => {
-                let link = self.brokers.entry(node).or_default();
+                let link = self.link(node);
                 link.is_connecting = false;
                 match connection {
-                    Ok(connection) => link.connection = Some(connection),
+                    Ok(connection) => {
+                        link.patience.worked();
+                        link.connection = Some(connection);
+                    }
                     // It may be that another broker leads by now.
-                    Err(_) => drop(self.cluster.ask()),
+                    Err(_) => {
+                        link.patience.failed();
+                        self.cluster.ask();
+                    }
                 }
             }
             Event::Answered(number, answer) => self.on_answered(number, answer),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Sets of clients of one run, those of one [`BATCH`] at a time; `OTTLA_NONSENSE` asks for more.
+/// Sets of clients of one run, at most [`BATCH`] at a time; `OTTLA_NONSENSE` asks for more.
 fn seeds() -> usize {
     std::env::var("OTTLA_NONSENSE").ok().and_then(|text| text.parse().ok()).unwrap_or(16)
 }
@@ -176,13 +176,16 @@ impl Clients {
 async fn nonsense_neither_panics_nor_lasts() {
     let panics = count_panics();
     let (_broker, address, lies) = liar(1).await;
-    for _batch in 0..seeds().div_ceil(BATCH) {
+    let (seeds, mut done) = (seeds(), 0);
+    while done < seeds {
+        let batch = BATCH.min(seeds - done);
+        done += batch;
         let topic = unique("nonsense");
         let admin = Admin::new(AdminConfig::new(&address)).unwrap();
         admin.create_topic(NewTopic::new(&topic, 1)).await.unwrap();
         fill(&address, &topic, 1, 0, 50).await;
         let mut tasks = tokio::task::JoinSet::new();
-        let mut clients: Vec<_> = (0..BATCH).map(|_| Clients::new(&address, &topic)).collect();
+        let mut clients: Vec<_> = (0..batch).map(|_| Clients::new(&address, &topic)).collect();
         lies.store(true, Ordering::Relaxed);
         for mut set in clients.drain(..) {
             tasks.spawn(async move {
@@ -302,5 +305,5 @@ fn resident_mib() -> i64 {
     kib.unwrap_or(0) / 1024
 }
 
-/// Sets of clients that are lied to at a time.
-const BATCH: usize = 8;
+/// Sets of clients that are lied to at a time, at most.
+const BATCH: usize = 32;

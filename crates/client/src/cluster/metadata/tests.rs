@@ -40,6 +40,20 @@ fn an_older_leader_epoch_does_not_replace_a_newer_one() {
     assert_eq!(again.name(TopicId([1; 16])), None);
 }
 
+/// An epoch that nobody but one damaged answer ever knew is given up.
+#[test]
+fn an_epoch_that_nobody_else_knows_is_given_up() {
+    let told = |epoch| vec![topic("t", 1, vec![partition(0, epoch, epoch)])];
+    let mut snapshot = after(&Snapshot::default(), told(1_000_000));
+    let leader = |snapshot: &Snapshot| snapshot.partition("t", PartitionId(0)).unwrap().leader;
+    for _ in 0..DOUBTS_MAX {
+        snapshot = after(&snapshot, told(6));
+        assert_eq!(leader(&snapshot), Some(NodeId(1_000_000)));
+    }
+    snapshot = after(&snapshot, told(6));
+    assert_eq!(leader(&snapshot), Some(NodeId(6)));
+}
+
 #[test]
 fn partitions_in_any_order_and_nonsense_among_them() {
     let partitions = vec![partition(1, 5, 0), partition(0, 4, 0), partition(900_000, 1, 0)];
