@@ -36,7 +36,7 @@ pub struct GroupJournal {
 pub struct Blocking {
     /// Who.
     pub who: Who,
-    /// What it owes, in the coordinator's word: `Join`, `Sync` or `Revoke`.
+    /// What it owes, in the coordinator's word: `Join`, `Sync`, `Revoke` or `Heartbeat`.
     pub owes: String,
     /// For how long it has owed that.
     pub waited: Duration,
