@@ -10,10 +10,11 @@ mod process;
 mod scene;
 mod setup;
 mod storm;
+mod ticker;
 
 use clap::{Args, Parser, Subcommand};
 use process::Process;
-use scene::{commits, heartbeats, limits, memory, rebalance};
+use scene::{commits, heartbeats, latency, limits, memory, rebalance, recall};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -38,6 +39,12 @@ enum Scene {
     Heartbeats(heartbeats::Heartbeats),
     /// Offset commits as fast as they are answered
     Commits(commits::Commits),
+    /// From whoever writes a record to whoever reads it
+    Latency(latency::Latency),
+    /// Offset commits, so many and no more
+    Fill(recall::Fill),
+    /// What is left of these after the broker died
+    Recall(recall::Recall),
     /// What groups, offsets and members cost in memory
     Memory(memory::Memory),
     /// Rebalances of virtual members with the timing of the Java client
@@ -84,7 +91,7 @@ impl Span {
 
     fn storm(self, depth: usize) -> storm::Storm {
         storm::Storm {
-            depth,
+            pace: storm::Pace::InFlight(depth),
             warmup: Duration::from_secs(self.warmup),
             measured: Duration::from_secs(self.seconds),
         }
@@ -113,6 +120,9 @@ fn run(scene: Scene) -> Outcome<()> {
             Scene::Limits(scene) => scene.run().await,
             Scene::Heartbeats(scene) => scene.run().await,
             Scene::Commits(scene) => scene.run().await,
+            Scene::Latency(scene) => scene.run().await,
+            Scene::Fill(scene) => scene.run().await,
+            Scene::Recall(scene) => scene.run().await,
             Scene::Memory(scene) => scene.run().await,
             Scene::Rebalance(scene) => scene.run().await,
             Scene::Echo => unreachable!("served above"),

@@ -1,10 +1,12 @@
-//! Requests on many connections as fast as the broker answers them (closed loop), each connection
-//! with the same number in flight. Every answer is checked. The counts of warming up are left out.
+//! Requests on many connections, as fast as the broker answers them, each connection with the same
+//! number in flight (closed loop), or at a fixed rate whatever it answers (open loop). Every answer
+//! is checked. The counts of warming up are left out.
 
 use crate::Outcome;
 use crate::figures::{count, latencies};
 use crate::link::{Asked, Link};
 use crate::process::Process;
+use crate::ticker::Ticker;
 use hdrhistogram::Histogram;
 use ottla_wire::ApiKey;
 use std::cell::{Cell, RefCell};
@@ -29,12 +31,22 @@ pub(crate) trait Source {
 /// How long and how hard.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Storm {
-    /// Requests in flight on each connection.
-    pub(crate) depth: usize,
+    /// What makes the next request due.
+    pub(crate) pace: Pace,
     /// Left out of the counts.
     pub(crate) warmup: Duration,
     /// Counted.
     pub(crate) measured: Duration,
+}
+
+/// What makes the next request due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pace {
+    /// So many are in flight on each connection.
+    InFlight(usize),
+    /// The clock, so many times a second, of all connections together; a request is timed from
+    /// when it was due.
+    PerSecond(f64),
 }
 
 /// What was counted.
@@ -78,8 +90,15 @@ impl Storm {
             latencies: RefCell::new(latencies()),
         });
         let mut tasks = JoinSet::new();
+        let share = connections.len() as f64;
         for (link, source) in connections {
-            tasks.spawn_local(drive(link, source, self.depth, shared.clone()));
+            let shared = Rc::clone(&shared);
+            match self.pace {
+                Pace::InFlight(depth) => tasks.spawn_local(drive(link, source, depth, shared)),
+                Pace::PerSecond(rate) => {
+                    tasks.spawn_local(by_the_clock(link, source, rate / share, shared))
+                }
+            };
         }
         let tally = tokio::select! {
             tally = self.count(&shared, broker) => tally?,
@@ -118,7 +137,6 @@ async fn drive<S: Source>(
     let mut open: VecDeque<(i32, Instant)> = VecDeque::with_capacity(depth);
     let mut out = Vec::with_capacity(1 << 14);
     let mut id = 0_i32;
-    let (key, version) = source.answers();
     loop {
         let now = Instant::now();
         while open.len() < depth && !shared.is_over.get() {
@@ -134,18 +152,59 @@ async fn drive<S: Source>(
             out.clear();
         }
         link.read_more().await?;
-        let now = Instant::now();
-        while let Some(frame) = link.arrived_frame()? {
-            let Some((id, sent)) = open.pop_front() else {
-                return Err("an answer to nothing".into());
-            };
-            source.check(id, Asked::new(id, key, version).body_of(&frame)?)?;
-            shared.answers.set(shared.answers.get() + 1);
-            if shared.is_counting.get() {
-                count(&mut shared.latencies.borrow_mut(), now.duration_since(sent));
+        take(&mut link, &mut source, &mut open, &shared)?;
+    }
+}
+
+async fn by_the_clock<S: Source>(
+    mut link: Link,
+    mut source: S,
+    per_second: f64,
+    shared: Rc<Shared>,
+) -> Outcome<(Link, S)> {
+    let mut open = VecDeque::new();
+    let mut out = Vec::with_capacity(1 << 14);
+    let mut id = 0_i32;
+    let mut ticker = Ticker::new(per_second)?;
+    loop {
+        if shared.is_over.get() && open.is_empty() {
+            return Ok((link, source));
+        }
+        tokio::select! {
+            due = ticker.due(), if !shared.is_over.get() => for due in due? {
+                id = id.wrapping_add(1);
+                source.write(id, &mut out);
+                open.push_back((id, due));
+            },
+            more = link.read_more() => {
+                more?;
+                take(&mut link, &mut source, &mut open, &shared)?;
             }
         }
+        if !out.is_empty() {
+            link.stream.write_all(&out).await.map_err(|error| format!("cannot send: {error}"))?;
+            out.clear();
+        }
     }
+}
+
+/// Checks and counts the answers that have arrived.
+fn take<S: Source>(
+    link: &mut Link,
+    source: &mut S,
+    open: &mut VecDeque<(i32, Instant)>,
+    shared: &Shared,
+) -> Outcome<()> {
+    let (now, (key, version)) = (Instant::now(), source.answers());
+    while let Some(frame) = link.arrived_frame()? {
+        let (id, sent) = open.pop_front().ok_or("an answer to nothing")?;
+        source.check(id, Asked::new(id, key, version).body_of(&frame)?)?;
+        shared.answers.set(shared.answers.get() + 1);
+        if shared.is_counting.get() {
+            count(&mut shared.latencies.borrow_mut(), now.saturating_duration_since(sent));
+        }
+    }
+    Ok(())
 }
 
 fn failure<T>(ended: Option<Result<Outcome<T>, tokio::task::JoinError>>) -> String {

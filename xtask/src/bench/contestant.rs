@@ -21,6 +21,8 @@ enum Profile {
     Tuned,
     /// Acknowledged from memory, as Kafka does by default.
     PageCache,
+    /// Synced before it is acknowledged, as we do by default.
+    Synced,
     /// Classic groups wait as long at first as ours do.
     OurDelay,
 }
@@ -31,6 +33,9 @@ pub const KAFKA: Contestant =
 /// Apache Kafka with `matrix/kafka/tuned.properties`.
 pub const KAFKA_TUNED: Contestant =
     Contestant { name: "Kafka 4.4 tuned", kind: Kind::Kafka, profile: Profile::Tuned };
+/// Apache Kafka with our durability.
+pub const KAFKA_SYNCED: Contestant =
+    Contestant { name: "Kafka 4.4, fsync", kind: Kind::Kafka, profile: Profile::Synced };
 /// Apache Kafka with our initial delay of classic groups.
 pub const KAFKA_OUR_DELAY: Contestant =
     Contestant { name: "Kafka 4.4, delay 100 ms", kind: Kind::Kafka, profile: Profile::OurDelay };
@@ -57,6 +62,7 @@ impl Contestant {
         }
         match self.profile {
             Profile::Defaults => {}
+            Profile::Synced => settings.push("log.flush.interval.messages=1".into()),
             Profile::PageCache => settings.push("durability=page-cache".into()),
             Profile::OurDelay => settings.push("group.initial.rebalance.delay.ms=100".into()),
             Profile::Tuned => settings.extend(tuned()?),

@@ -7,20 +7,20 @@ mod assign;
 mod block;
 mod contestant;
 pub mod instructions;
+mod latency;
 mod load;
 mod memory;
 mod perf;
 pub mod process;
 mod rebalance;
 mod rebalances;
+mod recall;
 mod sheet;
 mod start;
 mod storms;
-mod table;
 
 use crate::Outcome;
 use crate::kafka::NEEDS;
-use crate::kafka::broker::Kind;
 use crate::kafka::install::{Missing, ensure};
 use block::Plan;
 
@@ -32,6 +32,8 @@ usage: cargo xtask bench NAME [--quick] [--repeat N]
   start         process start to first answer, resident memory when idle
   hb-storm      heartbeats per broker CPU-second, both protocols
   commit-storm  offset commits per broker CPU-second, checked
+  coord-load    a killed coordinator: from its start to the first correct OffsetFetch and to all
+  latency       from writer to reader at half of Kafka's maximum, and one record in flight
   memory        bytes of an offset, an empty group, a member
   reb           rebalances of virtual members with the timing of the Java client
   pf            Kafka's own perf tools as clients: records per second and per broker CPU-second
@@ -40,9 +42,6 @@ usage: cargo xtask bench NAME [--quick] [--repeat N]
   instructions  instructions of the hot paths beside those recorded (--record: write them)
 
 Quick runs take minutes and stay in target/bench/results; full ones write docs/bench.";
-
-/// The brokers in the order in which they take turns.
-const BROKERS: [Kind; 2] = [Kind::Kafka, Kind::Ottla];
 
 /// Runs the named experiment.
 pub fn run(arguments: &[String]) -> Outcome {
@@ -71,6 +70,8 @@ const ALL: &[&str] = &[
     "memory",
     "hb-storm",
     "commit-storm",
+    "coord-load",
+    "latency",
     "reb",
     "rebalance",
     "pf",
@@ -89,15 +90,17 @@ fn experiment(name: &str, plan: Plan) -> Outcome {
     match name {
         "assign" if plan.quick => assign::run(&["--quick".to_owned()]),
         "assign" => assign::run(&[]),
+        "coord-load" => recall::run(plan),
         "commit-storm" => storms::commits(plan),
         "hb-storm" => storms::heartbeats(plan),
         "instructions" => instructions::run(&[]),
+        "latency" => latency::run(plan),
         "limits" => limits(),
         "memory" => memory::run(plan),
-        "perf" | "pf" => perf::run(plan.repeat),
+        "perf" | "pf" => perf::run(plan),
         "reb" => rebalances::run(plan),
-        "rebalance" => rebalance::run(plan.repeat),
-        "start" => start::run(plan.repeat),
+        "rebalance" => rebalance::run(plan),
+        "start" => start::run(plan),
         _ => Err(USAGE.into()),
     }
 }

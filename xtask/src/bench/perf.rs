@@ -3,94 +3,115 @@
 //! Twice: acknowledged from memory, as Kafka does by default, and synced before each
 //! acknowledgement, as we do by default.
 
-use super::table::Table;
-use super::{BROKERS, process};
+use super::block::{self, Plan};
+use super::contestant::{Contestant, KAFKA, KAFKA_SYNCED, KAFKA_TUNED, OTTLA, OTTLA_CACHED};
+use super::load::Figure;
+use super::process;
 use crate::Outcome;
-use crate::kafka::broker::{Broker, Kind};
+use crate::kafka::broker::Broker;
 use crate::kafka::install::{quiet, text_of};
 use crate::kafka::java_class;
-use crate::shell::root;
-use std::time::Instant;
 
-const PARTITIONS: &str = "16";
-
-/// One load: record size in bytes and how many, by durability.
-const LOADS: [Load; 3] = [
-    Load { name: "100 B, page cache", bytes: 100, records: 5_000_000, synced: false },
-    Load { name: "1 KB, page cache", bytes: 1000, records: 1_000_000, synced: false },
-    Load { name: "1 KB, fsync", bytes: 1000, records: 300_000, synced: true },
-];
-
+/// One load: records of a size, and how many; partitions; the bytes of a batch.
 struct Load {
     name: &'static str,
     bytes: u32,
     records: u32,
-    synced: bool,
+    partitions: &'static str,
+    batch: &'static str,
 }
 
-/// Runs every load on each broker in turn.
-pub fn run(repeat: usize) -> Outcome {
-    let mut table = Table::default();
-    for _ in 0..repeat {
-        for load in &LOADS {
-            for kind in BROKERS {
-                measure(kind, load, &mut table)?;
-            }
-        }
-        println!("{}", table.markdown());
+const QUICK: &[Load] = &[
+    Load::of("100 B", 100, 3_000_000, "16", "16384"),
+    Load::of("1 KB", 1000, 600_000, "16", "16384"),
+];
+const FULL: &[Load] = &[
+    Load::of("100 B", 100, 5_000_000, "16", "16384"),
+    Load::of("1 KB", 1000, 1_000_000, "16", "16384"),
+    Load::of("1 KB, batches of 128 KiB", 1000, 1_000_000, "16", "131072"),
+    Load::of("1 KB, 1 partition", 1000, 1_000_000, "1", "16384"),
+    Load::of("1 KB, 1,000 partitions", 1000, 1_000_000, "1000", "16384"),
+    Load::of("100 B, a record a batch", 100, 200_000, "16", "0"),
+];
+const SYNCED: &[Load] = &[Load::of("1 KB, fsync", 1000, 300_000, "16", "16384")];
+
+impl Load {
+    const fn of(
+        name: &'static str,
+        bytes: u32,
+        records: u32,
+        partitions: &'static str,
+        batch: &'static str,
+    ) -> Self {
+        Self { name, bytes, records, partitions, batch }
     }
-    Ok(())
 }
 
-fn measure(kind: Kind, load: &Load, table: &mut Table) -> Outcome {
-    let settings: &[&str] = match (kind, load.synced) {
-        (Kind::Ottla, false) => &["durability=page-cache"],
-        (Kind::Kafka, true) => &["log.flush.interval.messages=1"],
-        _ => &[],
-    };
-    let broker = Broker::start_with(kind, &root().join("target/bench/perf"), settings)?;
-    create_topic(&broker)?;
-    // A young JVM does a third of what it does warm.
-    produce(&broker, load)?;
-    timed(kind, load, "produce", &broker, table, || produce(&broker, load))?;
-    timed(kind, load, "fetch", &broker, table, || consume(&broker, load))?;
-    broker.stop().map(drop)
+/// Every load on each broker, from memory and synced.
+pub fn run(plan: Plan) -> Outcome {
+    let quick = [KAFKA, OTTLA_CACHED];
+    let full = [KAFKA, KAFKA_TUNED, OTTLA_CACHED];
+    let loads = if plan.quick { QUICK } else { FULL };
+    block::run("pf", plan, if plan.quick { &quick } else { &full }, |who, _| turn(who, loads))?;
+    block::run("pf-fsync", plan, &[KAFKA_SYNCED, OTTLA], |who, _| turn(who, SYNCED))
+}
+
+fn turn(who: Contestant, loads: &[Load]) -> Result<Vec<Figure>, String> {
+    let mut figures = Vec::new();
+    for load in loads {
+        let broker = who.start("pf")?;
+        create_topic(&broker, TOPIC, load.partitions)?;
+        let batch = format!("batch.size={}", load.batch);
+        let write = || produce(&broker, TOPIC, load.records, load.bytes, &[&batch]);
+        // A young JVM does a third of what it does warm.
+        write()?;
+        figures.extend(timed(load, "produce", &broker, write)?);
+        figures.extend(timed(load, "fetch", &broker, || consume(&broker, load))?);
+        broker.stop()?;
+    }
+    Ok(figures)
 }
 
 fn timed(
-    kind: Kind,
     load: &Load,
     what: &str,
     broker: &Broker,
-    table: &mut Table,
     work: impl FnOnce() -> Result<f64, String>,
-) -> Outcome {
-    let (cpu, started) = (process::cpu_seconds(broker.id())?, Instant::now());
+) -> Result<Vec<Figure>, String> {
+    let cpu = process::cpu_seconds(broker.id())?;
     let per_second = work()?;
-    let spent = process::cpu_seconds(broker.id())? - cpu;
+    let spent = (process::cpu_seconds(broker.id())? - cpu).max(0.01);
     let (records, mb) = (f64::from(load.records), f64::from(load.bytes) / 1e6);
     let name = load.name;
-    println!("{kind:?} {what} {name}: {:.1} s", started.elapsed().as_secs_f64());
-    table.add(&format!("{what} {name}: k records/s"), kind, per_second / 1e3);
-    table.add(&format!("{what} {name}: MB/s"), kind, per_second * mb);
-    table.add(&format!("{what} {name}: k records/broker CPU-s"), kind, records / spent / 1e3);
-    Ok(())
+    Ok(vec![
+        (format!("{what} {name}: records/s"), per_second),
+        (format!("{what} {name}: MB/s"), per_second * mb),
+        (format!("{what} {name}: records/broker CPU-s"), records / spent),
+        (format!("{what} {name}: MB/broker CPU-s"), records * mb / spent),
+    ])
 }
 
-fn create_topic(broker: &Broker) -> Outcome {
+/// Creates a topic with Kafka's own tool.
+pub fn create_topic(broker: &Broker, topic: &str, partitions: &str) -> Outcome {
     let mut command = java_class("org.apache.kafka.tools.TopicCommand")?;
-    command.args(["--create", "--topic", "perf", "--partitions", PARTITIONS]);
+    command.args(["--create", "--topic", topic, "--partitions", partitions]);
     quiet(command.args(["--bootstrap-server", &broker.bootstrap]))
 }
 
 /// Records per second by the tool's last line.
-fn produce(broker: &Broker, load: &Load) -> Result<f64, String> {
+pub fn produce(
+    broker: &Broker,
+    topic: &str,
+    records: u32,
+    bytes: u32,
+    settings: &[&str],
+) -> Result<f64, String> {
     let mut command = java_class("org.apache.kafka.tools.ProducerPerformance")?;
-    command.args(["--topic", "perf", "--throughput", "-1"]);
-    command.args(["--num-records", &load.records.to_string()]);
-    command.args(["--record-size", &load.bytes.to_string()]);
+    command.args(["--topic", topic, "--throughput", "-1"]);
+    command.args(["--num-records", &records.to_string()]);
+    command.args(["--record-size", &bytes.to_string()]);
     let bootstrap = format!("bootstrap.servers={}", broker.bootstrap);
-    command.args(["--command-property", &bootstrap, "acks=all", "linger.ms=5"]);
+    command.args(["--command-property", &bootstrap, "acks=all", "linger.ms=5"]).args(settings);
     let text = text_of(&mut command)?;
     let last = text.lines().rev().find(|line| line.contains("records/sec"));
     let figure = last.and_then(|line| {
@@ -102,7 +123,7 @@ fn produce(broker: &Broker, load: &Load) -> Result<f64, String> {
 /// Records per second by the tool's line, the time to join the group left out.
 fn consume(broker: &Broker, load: &Load) -> Result<f64, String> {
     let mut command = java_class("org.apache.kafka.tools.ConsumerPerformance")?;
-    command.args(["--bootstrap-server", &broker.bootstrap, "--topic", "perf"]);
+    command.args(["--bootstrap-server", &broker.bootstrap, "--topic", TOPIC]);
     command.args(["--num-records", &load.records.to_string(), "--hide-header"]);
     let text = text_of(&mut command)?;
     // start, end, MB, MB/s, records, records/s, rebalance ms, fetch ms, fetch MB/s, fetch records/s
@@ -110,3 +131,5 @@ fn consume(broker: &Broker, load: &Load) -> Result<f64, String> {
     let figure = last.and_then(|line| line.split(", ").nth(9)?.trim().parse().ok());
     figure.ok_or_else(|| format!("ConsumerPerformance printed no figure:\n{text}"))
 }
+
+const TOPIC: &str = "perf";

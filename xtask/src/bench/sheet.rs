@@ -85,25 +85,15 @@ fn position<T: AsRef<str>>(all: &mut Vec<T>, name: &str, make: impl Fn(&str) -> 
     })
 }
 
-/// The middle one of sorted figures.
-pub fn median(sorted: &[f64]) -> Option<f64> {
+fn median(sorted: &[f64]) -> Option<f64> {
     sorted.get(sorted.len() / 2).copied()
 }
 
-/// The middle one of sorted figures and their range.
-pub fn with_range(sorted: &[f64], rounded: impl Fn(f64) -> String) -> String {
-    let (Some(middle), Some(least), Some(most)) = (median(sorted), sorted.first(), sorted.last())
-    else {
-        return "-".into();
+fn shown(sorted: &[f64]) -> String {
+    let (Some(middle), [least, .., most]) = (median(sorted), sorted) else {
+        return sorted.first().map_or_else(|| "-".into(), |only| rounded(*only));
     };
     format!("{} ({}-{})", rounded(middle), rounded(*least), rounded(*most))
-}
-
-fn shown(sorted: &[f64]) -> String {
-    match sorted {
-        [only] => rounded(*only),
-        _ => with_range(sorted, rounded),
-    }
 }
 
 fn ratio(ours: Option<f64>, theirs: Option<f64>) -> String {

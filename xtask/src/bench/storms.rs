@@ -45,11 +45,17 @@ fn commit_turn(who: Contestant, plan: Plan) -> Result<Vec<Figure>, String> {
         if plan.quick && scene != ["--groups", "1000", "--partitions", "1"] {
             options.extend(["--depth", "16"].map(str::to_owned));
         }
+        if scene[1] == "1000" && scene[3] == "1" {
+            options.extend(RATES.iter().flat_map(|rate| ["--rate".to_owned(), (*rate).to_owned()]));
+        }
         figures.extend(load::on(&broker, "commits", &refs(&options))?);
     }
     broker.stop()?;
     Ok(figures)
 }
+
+/// Requests a second by the clock: what every broker can do, and what not every one can.
+const RATES: [&str; 2] = ["5000", "20000"];
 
 /// The scene's options, with how long it runs and how long a JVM is warmed before.
 fn with(scene: &[&str], plan: Plan, who: Contestant) -> Vec<String> {

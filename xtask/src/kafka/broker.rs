@@ -6,7 +6,7 @@ use crate::shell::{cargo, root};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -96,6 +96,12 @@ impl Broker {
     /// Its process's id.
     pub fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// When its process was started, in milliseconds since 1970.
+    pub fn started_ms(&self) -> Result<String, String> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|e| e.to_string())?;
+        Ok(((now - self.process.age()).as_secs_f64() * 1e3).to_string())
     }
 
     /// Where it writes what it has to say.

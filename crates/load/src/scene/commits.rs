@@ -4,7 +4,7 @@
 use crate::figures::Figures;
 use crate::link::{Link, Software, check, encoded};
 use crate::setup::{coordinators, dealt, names, topic};
-use crate::storm::Source;
+use crate::storm::{Pace, Source, Storm};
 use crate::{Outcome, Span, Target};
 use clap::Args;
 use ottla_wire::generated::offset_commit_request::{
@@ -38,6 +38,9 @@ pub(crate) struct Commits {
     /// Partitions in each request
     #[arg(long, default_value_t = 1)]
     partitions: i32,
+    /// Requests a second that are due by the clock, after the depths
+    #[arg(long)]
+    rate: Vec<f64>,
 }
 
 impl Commits {
@@ -59,15 +62,20 @@ impl Commits {
         if let Some(storm) = self.span.warming(&self.depth) {
             connections = storm.run(connections, self.target.process()).await?.1;
         }
-        for depth in &self.depth {
-            let storm = self.span.storm(*depth);
+        let depths = self.depth.iter().map(|depth| (Pace::InFlight(*depth), *depth as f64));
+        let rates = self.rate.iter().map(|rate| (Pace::PerSecond(*rate), *rate));
+        for (pace, size) in depths.chain(rates) {
+            let storm = Storm { pace, ..self.span.storm(1) };
             let (tally, back) = storm.run(connections, self.target.process()).await?;
             connections = back;
             verify(&mut link, &groups, self.partitions, &connections).await?;
-            let name = format!(
-                "commits, {} groups, {} partitions a request, depth {depth}",
-                self.groups, self.partitions
-            );
+            let name = match pace {
+                Pace::InFlight(_) => format!("depth {size}"),
+                Pace::PerSecond(_) => format!("{size} due a second"),
+            };
+            let (groups, partitions) = (self.groups, self.partitions);
+            let name =
+                format!("commits, {groups} groups, {partitions} partitions a request, {name}");
             figures.add(format!("{name}: requests/s"), tally.answers / tally.seconds);
             figures.add(format!("{name}: requests/broker CPU-s"), tally.per_cpu_second());
             figures.add_latencies(&name, &tally.latencies);
@@ -78,8 +86,8 @@ impl Commits {
 
 /// One connection's groups in turn.
 struct Committer {
-    /// A whole request per group, and where in it offsets stand.
-    requests: Vec<(Vec<u8>, Vec<usize>)>,
+    /// A request per group.
+    requests: Vec<Stamped>,
     /// The group of each request, by its number.
     groups: Vec<usize>,
     next: usize,
@@ -93,7 +101,7 @@ struct Committer {
 impl Committer {
     fn new(names: &[String], groups: Vec<usize>, partitions: i32) -> Outcome<Self> {
         let named = groups.iter().filter_map(|group| names.get(*group));
-        let requests: Outcome<Vec<_>> = named.map(|name| request(name, partitions)).collect();
+        let requests: Outcome<Vec<_>> = named.map(|name| Stamped::new(name, partitions)).collect();
         let acked = vec![-1; groups.len()];
         let open = std::collections::VecDeque::new();
         Ok(Self { requests: requests?, groups, next: 0, offset: 0, acked, open })
@@ -102,21 +110,14 @@ impl Committer {
 
 impl Source for Committer {
     fn write(&mut self, id: i32, out: &mut Vec<u8>) {
-        let begin = out.len();
-        let (request, places) = &self.requests[self.next];
-        out.extend_from_slice(request);
         self.offset += 1;
-        let frame = &mut out[begin..];
-        frame[ID_AT..ID_AT + 4].copy_from_slice(&id.to_be_bytes());
-        for place in places {
-            frame[*place..place + 8].copy_from_slice(&self.offset.to_be_bytes());
-        }
+        self.requests[self.next].write(id, self.offset, out);
         self.open.push_back((self.next, self.offset));
         self.next = (self.next + 1) % self.requests.len();
     }
 
     fn check(&mut self, _id: i32, body: &[u8]) -> Outcome<()> {
-        let response = OffsetCommitResponse::decode_all(body, COMMIT_VERSION);
+        let response = OffsetCommitResponse::decode_all(body, Stamped::VERSION);
         let response = response.map_err(|error| error.to_string())?;
         for partition in response.topics.iter().flat_map(|topic| &topic.partitions) {
             check(partition.error_code, "OffsetCommit")?;
@@ -127,36 +128,54 @@ impl Source for Committer {
     }
 
     fn answers(&self) -> (ApiKey, i16) {
-        (ApiKey::OffsetCommit, COMMIT_VERSION)
+        (ApiKey::OffsetCommit, Stamped::VERSION)
     }
 }
 
-/// A commit of one group as a frame, and where the offsets stand in it.
-fn request(group: &str, partitions: i32) -> Outcome<(Vec<u8>, Vec<usize>)> {
-    let partition = |partition_index| OffsetCommitRequestPartition {
-        partition_index,
-        committed_offset: PLACEHOLDER,
-        ..Default::default()
-    };
-    let name = topic_of(partitions);
-    let topic = OffsetCommitRequestTopic {
-        name: &name,
-        partitions: (0..partitions).map(partition).collect(),
-        ..Default::default()
-    };
-    let request =
-        OffsetCommitRequest { group_id: group, topics: vec![topic], ..Default::default() };
-    let frame = encoded(COMMIT_VERSION, 0, &request)?;
-    let places: Vec<usize> = frame
-        .windows(8)
-        .enumerate()
-        .filter(|(_, window)| *window == PLACEHOLDER.to_be_bytes())
-        .map(|(place, _)| place)
-        .collect();
-    if i32::try_from(places.len()) != Ok(partitions) {
-        return Err("offsets cannot be told apart in a request".into());
+/// A commit of one group as a whole frame, and where in it the offsets stand.
+pub(super) struct Stamped {
+    frame: Vec<u8>,
+    places: Vec<usize>,
+}
+
+impl Stamped {
+    /// The newest that names topics instead of giving their ids.
+    pub(super) const VERSION: i16 = 9;
+
+    pub(super) fn new(group: &str, partitions: i32) -> Outcome<Self> {
+        let partition = |partition_index| OffsetCommitRequestPartition {
+            partition_index,
+            committed_offset: PLACEHOLDER,
+            ..Default::default()
+        };
+        let name = topic_of(partitions);
+        let topic = OffsetCommitRequestTopic {
+            name: &name,
+            partitions: (0..partitions).map(partition).collect(),
+            ..Default::default()
+        };
+        let request =
+            OffsetCommitRequest { group_id: group, topics: vec![topic], ..Default::default() };
+        let frame = encoded(Self::VERSION, 0, &request)?;
+        let windows = frame.windows(8).enumerate();
+        let places = windows.filter(|(_, window)| *window == PLACEHOLDER.to_be_bytes());
+        let places: Vec<usize> = places.map(|(place, _)| place).collect();
+        if i32::try_from(places.len()) != Ok(partitions) {
+            return Err("offsets cannot be told apart in a request".into());
+        }
+        Ok(Self { frame, places })
     }
-    Ok((frame, places))
+
+    /// Appends it with this offset for every partition.
+    pub(super) fn write(&self, id: i32, offset: i64, out: &mut Vec<u8>) {
+        let begin = out.len();
+        out.extend_from_slice(&self.frame);
+        let frame = &mut out[begin..];
+        frame[ID_AT..ID_AT + 4].copy_from_slice(&id.to_be_bytes());
+        for place in &self.places {
+            frame[*place..place + 8].copy_from_slice(&offset.to_be_bytes());
+        }
+    }
 }
 
 /// Each offset must be the last that some connection had acknowledged.
@@ -174,7 +193,9 @@ async fn verify(
     }
     for (group, acked) in last {
         let name = names.get(group).map_or("", String::as_str);
-        let offsets = committed(link, name, partitions).await?;
+        let Ok(offsets) = committed(link, name, partitions).await? else {
+            return Err(format!("{name} has no coordinator"));
+        };
         if offsets.iter().any(|offset| !acked.contains(offset)) {
             return Err(format!("{name} holds {offsets:?}, acknowledged last were {acked:?}"));
         }
@@ -182,8 +203,12 @@ async fn verify(
     Ok(())
 }
 
-/// The offsets a group holds of the topic's partitions, -1 where there is none.
-async fn committed(link: &mut Link, group: &str, partitions: i32) -> Outcome<Vec<i64>> {
+/// The offsets a group holds of the topic's partitions, -1 where there is none; or the error code.
+pub(super) async fn committed(
+    link: &mut Link,
+    group: &str,
+    partitions: i32,
+) -> Outcome<Result<Vec<i64>, i16>> {
     let name = topic_of(partitions);
     let topic = OffsetFetchRequestTopics {
         name: &name,
@@ -200,20 +225,20 @@ async fn committed(link: &mut Link, group: &str, partitions: i32) -> Outcome<Vec
     let response: OffsetFetchResponse<'_> = answer.read()?;
     let mut offsets = Vec::new();
     for group in &response.groups {
-        check(group.error_code, "OffsetFetch")?;
+        if group.error_code != 0 {
+            return Ok(Err(group.error_code));
+        }
         let partitions = group.topics.iter().flat_map(|topic| &topic.partitions);
         offsets.extend(partitions.map(|partition| partition.committed_offset));
     }
-    Ok(offsets)
+    Ok(Ok(offsets))
 }
 
 /// A topic for each number of partitions.
-fn topic_of(partitions: i32) -> String {
+pub(super) fn topic_of(partitions: i32) -> String {
     format!("commits-{partitions}")
 }
 
-/// The newest that names topics instead of giving their ids.
-const COMMIT_VERSION: i16 = 9;
 /// Where a frame has its correlation id: behind its length, key and version.
 const ID_AT: usize = 8;
 /// Bytes that occur nowhere else in a request.

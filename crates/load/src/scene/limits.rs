@@ -5,7 +5,7 @@ use super::echo::EchoServer;
 use crate::Outcome;
 use crate::figures::{Figures, count, latencies};
 use crate::link::Link;
-use crate::storm::{Source, Storm};
+use crate::storm::{Pace, Source, Storm};
 use clap::Args;
 use ottla_wire::ApiKey;
 use std::fs::{self, File};
@@ -130,7 +130,7 @@ async fn echo(depth: usize, time: Duration, figures: &mut Figures) -> Outcome<()
     for _ in 0..64 {
         connections.push((Link::silent(&server.address).await?, Sixty));
     }
-    let storm = Storm { depth, warmup: time / 2, measured: time * 2 };
+    let storm = Storm { pace: Pace::InFlight(depth), warmup: time / 2, measured: time * 2 };
     let (tally, _) = storm.run(connections, server.process()).await?;
     let name = format!("echo of 64 B, depth {depth}");
     figures.add(format!("{name}, per second"), tally.answers / tally.seconds);

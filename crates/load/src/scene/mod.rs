@@ -3,6 +3,8 @@
 pub(crate) mod commits;
 pub(crate) mod echo;
 pub(crate) mod heartbeats;
+pub(crate) mod latency;
 pub(crate) mod limits;
 pub(crate) mod memory;
 pub(crate) mod rebalance;
+pub(crate) mod recall;
