@@ -102,6 +102,8 @@ async fn consume(flags: &Flags) -> Outcome {
     // Whoever started it asks it to leave by closing its input.
     let input_ended =
         std::thread::spawn(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+    // Time that the application would need for what one poll found.
+    let work = Duration::from_millis(flags.number("--work-ms").unwrap_or(0));
     let reports_tasks = flags.maybe("--tasks") == Some("true");
     let mut reported = Instant::now();
     while !input_ended.is_finished() {
@@ -111,7 +113,7 @@ async fn consume(flags: &Flags) -> Outcome {
             emit(&format!("tasks {tasks}"));
         }
         match consumer.poll(Duration::from_millis(100)).await {
-            Ok(records) => progress.take(&consumer, &records).await,
+            Ok(records) => progress.take(&consumer, &records, work).await,
             Err(error) => emit(&format!("error {error}")),
         }
     }
@@ -125,7 +127,7 @@ async fn consume(flags: &Flags) -> Outcome {
 struct Progress(Arc<Mutex<BTreeMap<TopicPartition, i64>>>);
 
 impl Progress {
-    async fn take(&self, consumer: &ConsumerHandle, records: &Records) {
+    async fn take(&self, consumer: &ConsumerHandle, records: &Records, work: Duration) {
         let mut lines = String::new();
         for record in records.iter() {
             let text = |bytes: Option<&[u8]>| {
@@ -137,6 +139,9 @@ impl Progress {
             self.with(|open| open.insert(partition.clone(), offset + 1));
         }
         emit(lines.trim_end());
+        if !records.is_empty() {
+            tokio::time::sleep(work).await;
+        }
         self.commit(consumer).await;
     }
 

@@ -31,6 +31,8 @@ const ROUND: Duration = Duration::from_secs(10);
 /// come or go.
 const BURST: u64 = 500;
 const PAUSE: Duration = Duration::from_millis(500);
+/// What a member needs between reading and committing: long enough to be killed in the middle.
+const WORK_MS: &str = "150";
 const MEMBERS_MAX: usize = 4;
 /// Rounds after which a member is as large as it should ever be.
 const WARM_ROUNDS: usize = 6;
@@ -62,7 +64,8 @@ pub fn run(arguments: &[String]) -> Outcome {
     run.topic = "soak".to_owned();
     run.create_topic()?;
     let groups = PROTOCOLS.map(|protocol| {
-        run.arguments = ["--protocol", protocol, "--tasks", "true"].map(str::to_owned).to_vec();
+        let arguments = ["--protocol", protocol, "--tasks", "true", "--work-ms", WORK_MS];
+        run.arguments = arguments.map(str::to_owned).to_vec();
         (protocol, run.group(protocol))
     });
     let seed = u64::from(std::process::id());
@@ -131,7 +134,7 @@ impl Soak<'_> {
         while Instant::now() < until {
             let (call, numbers) = self.run.produce_call("lz4", BURST)?;
             // Some changes come before the records, some among them.
-            std::thread::sleep(PAUSE / 10 * u32::from(self.dice.roll(2) == 1));
+            std::thread::sleep(PAUSE / 5 * u32::from(self.dice.roll(2) == 1));
             for index in 0..self.groups.len() {
                 self.change(index)?;
             }

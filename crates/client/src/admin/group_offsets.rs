@@ -47,7 +47,7 @@ impl Admin {
     ) -> Result<Vec<(TopicPartition, CommittedOffset)>> {
         let mut retry = self.cluster.retry();
         loop {
-            match self.list_group_offsets_once(group).await {
+            match retry.bound(self.list_group_offsets_once(group)).await {
                 Ok(mut offsets) => {
                     offsets.sort_by(|(a, _), (b, _)| a.cmp(b));
                     return Ok(offsets);
@@ -121,7 +121,7 @@ impl Admin {
         let offsets: Vec<_> = offsets.into_iter().collect();
         let mut retry = self.cluster.retry();
         loop {
-            let error = match self.alter_group_offsets_once(group, &offsets).await {
+            let error = match retry.bound(self.alter_group_offsets_once(group, &offsets)).await {
                 Ok(outcomes) => match whole(&outcomes) {
                     None => return Ok(outcomes),
                     Some(error) => error,

@@ -128,7 +128,7 @@ impl Admin {
     pub async fn describe_group(&self, group: &str) -> Result<GroupDescription> {
         let mut retry = self.cluster.retry();
         loop {
-            match self.describe_group_once(group).await {
+            match retry.bound(self.describe_group_once(group)).await {
                 Ok(description) => return Ok(description),
                 Err(error) => retry.pause(error).await?,
             }
@@ -194,7 +194,7 @@ impl Admin {
     pub async fn delete_group(&self, group: &str) -> Result<()> {
         let mut retry = self.cluster.retry();
         loop {
-            match self.delete_group_once(group).await {
+            match retry.bound(self.delete_group_once(group)).await {
                 Ok(()) => return Ok(()),
                 Err(error) => pause_unsent(&mut retry, error).await?,
             }
@@ -223,7 +223,7 @@ impl Admin {
     ) -> Result<Vec<Result<()>>> {
         let mut retry = self.cluster.retry();
         loop {
-            match self.remove_members_once(group, members, reason).await {
+            match retry.bound(self.remove_members_once(group, members, reason)).await {
                 Ok(outcomes) => return Ok(outcomes),
                 Err(error) => pause_unsent(&mut retry, error).await?,
             }

@@ -91,10 +91,8 @@ impl Admin {
     async fn read<'a, R: Request<'a>>(&self, request: &R) -> Result<Answer> {
         let mut retry = self.cluster.retry();
         loop {
-            let tried = match self.cluster.any().await {
-                Ok(connection) => connection.call(request).await,
-                Err(error) => Err(error),
-            };
+            let tried = async { self.cluster.any().await?.call(request).await };
+            let tried = retry.bound(tried).await;
             match tried {
                 Ok(answer) => return Ok(answer),
                 Err(error) => retry.pause(error).await?,
@@ -109,10 +107,11 @@ impl Admin {
             self.cluster.refreshed(&retry).await?;
         }
         loop {
-            let tried = match self.cluster.connection(NodeId(id), Purpose::General).await {
-                Ok(connection) => connection.call(request).await,
-                Err(error) => Err(error),
+            let tried = async {
+                let connection = self.cluster.connection(NodeId(id), Purpose::General).await?;
+                connection.call(request).await
             };
+            let tried = retry.bound(tried).await;
             match tried {
                 Ok(answer) => return Ok(answer),
                 Err(error) => retry.pause(error).await?,
@@ -124,13 +123,13 @@ impl Admin {
     async fn change<'a, R: Request<'a>>(&self, request: impl Fn(i16) -> R) -> Result<Answer> {
         let mut retry = self.cluster.retry();
         let connection = loop {
-            match self.cluster.controller(&retry).await {
+            match retry.bound(self.cluster.controller(&retry)).await {
                 Ok(connection) => break connection,
                 Err(error) => retry.pause(error).await?,
             }
         };
         let version = connection.version(R::KEY)?;
-        connection.call_at(version, &request(version)).await
+        retry.bound(connection.call_at(version, &request(version))).await
     }
 
     /// A connection to the coordinator of a group, for one try.

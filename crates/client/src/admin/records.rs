@@ -66,7 +66,7 @@ impl Admin {
     ) -> Result<Outcomes<TopicPartition, Offset>> {
         let mut retry = self.cluster.retry();
         let connection = loop {
-            match self.cluster.connection(node, Purpose::General).await {
+            match retry.bound(self.cluster.connection(node, Purpose::General)).await {
                 Ok(connection) => break connection,
                 Err(error) => pause_unsent(&mut retry, error).await?,
             }
@@ -83,7 +83,7 @@ impl Admin {
         });
         let request =
             DeleteRecordsRequest { topics: topics.collect(), timeout_ms: self.timeout_ms() };
-        let answer = connection.call(&request).await?;
+        let answer = retry.bound(connection.call(&request)).await?;
         let response: DeleteRecordsResponse<'_> = answer.read()?;
         let mut outcomes = Vec::new();
         for topic in &response.topics {

@@ -273,6 +273,17 @@ impl Retry {
         Ok(())
     }
 
+    /// One try, for as long as there is time.
+    ///
+    /// # Errors
+    /// Its own; `TimedOut`, if it was cut short: it may have been carried out.
+    pub(crate) async fn bound<T>(&self, tried: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::time::timeout(self.left(), tried).await.unwrap_or_else(|_| {
+            let message = "no answer came within the time that the call may take";
+            Err(Error::new(ErrorKind::TimedOut, message))
+        })
+    }
+
     /// How much time is left.
     pub(crate) fn left(&self) -> Duration {
         self.deadline.since(clock::now())
