@@ -2,10 +2,9 @@
 //! the machine's limits are measured before and after, and a block in which they moved too far is
 //! repeated, and published as noisy if they never keep still.
 
-use super::contestant::Contestant;
 use super::load::{self, Figure};
 use super::process;
-use super::sheet::Sheet;
+use super::sheet::{Named, Sheet};
 use crate::Outcome;
 use crate::shell::root;
 use serde_json::{Value, json};
@@ -35,11 +34,11 @@ const MOVED_MAX: f64 = 0.15;
 const TRIES: usize = 3;
 
 /// Runs `turn` for each contestant in turn, prints the table and writes JSON beside.
-pub fn run(
+pub fn run<C: Named>(
     name: &str,
     plan: Plan,
-    contestants: &[Contestant],
-    turn: impl Fn(Contestant, Plan) -> Result<Vec<Figure>, String>,
+    contestants: &[C],
+    turn: impl Fn(C, Plan) -> Result<Vec<Figure>, String>,
 ) -> Outcome {
     let tries = if plan.quick { 1 } else { TRIES };
     for tried in 1..=tries {
@@ -47,7 +46,7 @@ pub fn run(
         let mut sheet = Sheet::default();
         for repetition in 1..=plan.repeat {
             for contestant in contestants {
-                println!("{name}, turn {repetition} of {}: {}", plan.repeat, contestant.name);
+                println!("{name}, turn {repetition} of {}: {}", plan.repeat, contestant.name());
                 sheet.add(*contestant, turn(*contestant, plan)?);
             }
         }

@@ -5,6 +5,7 @@
 
 mod assign;
 mod block;
+mod clients;
 mod contestant;
 pub mod instructions;
 mod latency;
@@ -25,7 +26,7 @@ use crate::kafka::install::{Missing, ensure};
 use block::Plan;
 
 const USAGE: &str = "\
-usage: cargo xtask bench NAME [--quick] [--repeat N]
+usage: cargo xtask bench NAME [--quick] [--repeat N] [--mib N]
 
   all           every one below in turn
   limits        what the machine can do right now, without any broker
@@ -38,6 +39,9 @@ usage: cargo xtask bench NAME [--quick] [--repeat N]
   reb           rebalances of virtual members with the timing of the Java client
   pf            Kafka's own perf tools as clients: records per second and per broker CPU-second
   rebalance     classic groups of librdkafka members: all start, one joins, one leaves
+  consume       records per client CPU-second read from Kafka: ours beside librdkafka, franz-go,
+                Java; --mib of each record size (full: 10240, quick: 300)
+  produce       the same for producing
   assign        the server assignors beside Kafka's own, on the grid of its bench
   instructions  instructions of the hot paths beside those recorded (--record: write them)
 
@@ -50,7 +54,10 @@ pub fn run(arguments: &[String]) -> Outcome {
         return instructions::run(rest);
     }
     // It has sizes of its own instead of repetitions.
-    let plan = if name == "assign" { Plan { quick: true, repeat: 1 } } else { plan(rest)? };
+    let (plan, mib) = match name.as_str() {
+        "assign" => (Plan { quick: true, repeat: 1 }, 0),
+        _ => plan(rest)?,
+    };
     if let Err(Missing::Toolchain(reason) | Missing::Broken(reason)) = ensure(NEEDS) {
         return Err(format!("Apache Kafka cannot run here: {reason}"));
     }
@@ -58,6 +65,8 @@ pub fn run(arguments: &[String]) -> Outcome {
     match name.as_str() {
         "all" => ALL.iter().try_for_each(|name| timed(name, plan)),
         "assign" => assign::run(rest),
+        "consume" => clients::consume(plan, mib),
+        "produce" => clients::produce(plan, mib),
         name => experiment(name, plan),
     }
 }
@@ -112,13 +121,19 @@ fn limits() -> Outcome {
     Ok(())
 }
 
-fn plan(flags: &[String]) -> Result<Plan, String> {
+/// The plan, and how much data `consume` and `produce` move.
+fn plan(flags: &[String]) -> Result<(Plan, u64), String> {
     let quick = flags.iter().any(|flag| flag == "--quick");
     let mut plan = Plan { quick, repeat: if quick { 1 } else { 5 } };
     let mut flags = flags.iter().filter(|flag| *flag != "--quick");
+    let mut mib = if quick { 300 } else { 10 << 10 };
     while let Some(flag) = flags.next() {
-        let count = flags.next().filter(|_| flag == "--repeat").ok_or(USAGE)?;
-        plan.repeat = count.parse().map_err(|_| USAGE)?;
+        let count = flags.next().ok_or(USAGE)?;
+        match flag.as_str() {
+            "--repeat" => plan.repeat = count.parse().map_err(|_| USAGE)?,
+            "--mib" => mib = count.parse().map_err(|_| USAGE)?,
+            _ => return Err(USAGE.into()),
+        }
     }
-    Ok(plan)
+    Ok((plan, mib))
 }

@@ -5,6 +5,18 @@ use super::contestant::Contestant;
 use super::load::Figure;
 use serde_json::{Value, json};
 
+/// Whoever is measured, by the head of its column.
+pub trait Named: Copy {
+    /// Unique among those beside it.
+    fn name(self) -> &'static str;
+}
+
+impl Named for Contestant {
+    fn name(self) -> &'static str {
+        self.name
+    }
+}
+
 /// Figures of one experiment.
 #[derive(Debug, Default)]
 pub struct Sheet {
@@ -15,9 +27,9 @@ pub struct Sheet {
 
 impl Sheet {
     /// Adds the figures of one turn of a contestant.
-    pub fn add(&mut self, contestant: Contestant, figures: Vec<Figure>) {
+    pub fn add(&mut self, contestant: impl Named, figures: Vec<Figure>) {
         for (name, figure) in figures {
-            self.add_one(contestant.name, &name, figure);
+            self.add_one(contestant.name(), &name, figure);
         }
     }
 

@@ -213,6 +213,16 @@ pub fn python_script(script: &str) -> Result<Command, String> {
     Ok(python(root().join("target/matrix/python/bin/python"), script))
 }
 
+/// Where the newest wheels lie, installed if need be.
+pub fn wheels() -> Result<PathBuf, String> {
+    install_wheels()?;
+    let lib = root().join("target/matrix/python/lib");
+    let entries = fs::read_dir(&lib).map_err(|error| format!("{}: {error}", lib.display()))?;
+    let mut versions = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let version = versions.next().ok_or_else(|| format!("{} is empty", lib.display()))?;
+    Ok(version.join("site-packages"))
+}
+
 fn install_wheels() -> Result<(), String> {
     let requirements = root().join("matrix/python/requirements.txt");
     let folder = root().join("target/matrix/python");
@@ -270,10 +280,18 @@ fn install_node() -> Result<(), String> {
     })
 }
 
-fn build_go() -> Result<(), String> {
+/// Builds the programs of `matrix/go` into `target/matrix/go`.
+pub fn build_go() -> Result<(), String> {
     let sources = root().join("matrix/go");
     let folder = root().join("target/matrix/go");
-    let names = ["go.sum", "matrix.go", "franz-go/main.go", "kafka-go/main.go", "sarama/main.go"];
+    let names = [
+        "go.sum",
+        "matrix.go",
+        "franz-go/main.go",
+        "kafka-go/main.go",
+        "sarama/main.go",
+        "speed/main.go",
+    ];
     let inputs = names.map(|name| sources.join(name));
     installed(&folder, &inputs.each_ref().map(PathBuf::as_path), || {
         let mut go = Command::new("go");
