@@ -25,8 +25,9 @@ async fn main() -> Outcome {
             "read" => read(brokers, topic, partitions, count).await?,
             _ => write(brokers, topic, count, bytes).await?,
         }
-        println!("{word} {count} {}", began.elapsed().as_secs_f64());
-        std::io::stdout().flush()?;
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{word} {count} {}", began.elapsed().as_secs_f64())?;
+        out.flush()?;
         std::io::stdin().read_line(&mut String::new())?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! `consume` and `produce`: the client's side of reading and producing, per CPU-second of its own
 //! process. One Apache Kafka for all; the clients take turns, each a speed program
-//! (`matrix/README.md`) that goes through a warm-up first, counts what it reads and checks the order.
+//! (`matrix/README.md`) that warms up first, counts what it reads and checks the order.
 
 use super::block::{self, Plan};
 use super::contestant::KAFKA;

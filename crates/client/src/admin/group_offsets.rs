@@ -179,11 +179,9 @@ impl Admin {
         let partitions: Vec<_> = partitions.into_iter().map(|partition| (partition, ())).collect();
         let mut retry = self.cluster.retry();
         loop {
-            let tried = match self.coordinator(group).await {
-                Ok(connection) => delete_offsets(&connection, group, &partitions).await,
-                Err(error) => Err(error),
-            };
-            match tried {
+            let tried =
+                async { delete_offsets(&self.coordinator(group).await?, group, &partitions).await };
+            match retry.bound(tried).await {
                 Ok(outcomes) => return Ok(outcomes),
                 Err(error) => pause_unsent(&mut retry, error).await?,
             }

@@ -91,7 +91,7 @@ impl Admin {
         for node in snapshot.brokers.keys() {
             let mut retry = self.cluster.retry();
             loop {
-                match self.list_groups_of(node.0, &filter).await {
+                match retry.bound(self.list_groups_of(node.0, &filter)).await {
                     Ok(listed) => break groups.extend(listed),
                     Err(error) => retry.pause(error).await?,
                 }

@@ -55,11 +55,8 @@ impl Admin {
     pub async fn group_journal(&self, group: &str) -> Result<GroupJournal> {
         let mut retry = self.cluster.retry();
         loop {
-            let tried = match self.coordinator(group).await {
-                Ok(connection) => ask(&connection, group).await,
-                Err(error) => Err(error),
-            };
-            match tried {
+            let tried = async { ask(&self.coordinator(group).await?, group).await };
+            match retry.bound(tried).await {
                 Ok(journal) => return Ok(journal),
                 Err(error) => retry.pause(error).await?,
             }

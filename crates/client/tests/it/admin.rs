@@ -1,6 +1,7 @@
 //! The administrator against a real broker.
 
 use crate::harness::{admin, bootstrap, topic, unique};
+use crate::proxy::{Line, Proxy};
 use ottla_client::admin::{ConfigOp, ConfigResource, ConfigSource, GroupFilter};
 use ottla_client::{
     Admin, AdminConfig, CommittedOffset, ErrorCode, ErrorKind, NewTopic, Offset, OffsetSpec,
@@ -113,4 +114,25 @@ async fn a_cluster_that_is_not_there_is_a_retriable_error_in_time() {
     let config = AdminConfig::new("127.0.0.1:1").default_api_timeout(Duration::from_millis(300));
     let error = Admin::new(config).unwrap().list_topics().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Retriable);
+}
+
+/// A call ends when its time is over, also in the middle of a request that could go on for longer.
+#[tokio::test]
+async fn a_call_is_cut_at_its_time_though_a_request_may_take_longer() {
+    let proxy = Proxy::start().await;
+    let config = AdminConfig::new(proxy.address()).default_api_timeout(Duration::from_secs(2));
+    let admin = Admin::new(config.request_timeout(Duration::from_secs(600))).unwrap();
+    admin.create_topic(NewTopic::new("cut", 1)).await.unwrap();
+    admin.list_groups(GroupFilter::default()).await.unwrap();
+    proxy.set(Line::BlackHole);
+    let calls = async {
+        let described = admin.describe_topics(["cut"]).await.map(drop);
+        let created = admin.create_topic(NewTopic::new("late", 1)).await.map(drop);
+        let listed = admin.list_groups(GroupFilter::default()).await.map(drop);
+        [described, created, listed, admin.describe_group("none").await.map(drop)]
+    };
+    let outcomes = tokio::time::timeout(Duration::from_secs(60), calls).await.unwrap();
+    for outcome in outcomes {
+        assert!(outcome.unwrap_err().is_retriable());
+    }
 }

@@ -4,7 +4,9 @@
 use crate::groups::{settle, share_and_take_over};
 use crate::harness::{TestBroker, fill, read, unique};
 use ottla_client::admin::GroupFilter;
-use ottla_client::{Admin, AdminConfig, Consumer, ConsumerConfig, NewTopic, OffsetReset};
+use ottla_client::{
+    Admin, AdminConfig, Consumer, ConsumerConfig, GroupProtocol, NewTopic, OffsetReset,
+};
 use std::fmt::Debug;
 use std::sync::{Mutex, Once};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -148,4 +150,39 @@ async fn the_default_is_the_consumer_protocol() {
     assert_eq!(found.kind.to_lowercase(), "consumer");
     first.close().await.unwrap();
     second.close().await.unwrap();
+}
+
+/// KIP-848: a group of classic members that the coordinator does not convert is no group of the
+/// consumer protocol (GROUP_ID_NOT_FOUND); who comes with the default joins them.
+#[tokio::test]
+async fn a_group_that_is_not_converted_gets_another_classic_member() {
+    Warnings::collect();
+    let policy = ("group.consumer.migration.policy", "disabled");
+    let broker = TestBroker::start_with(&[policy]);
+    let bootstrap = broker.address();
+    let (topic, group) = (unique("unconverted"), unique("unconverted"));
+    let admin = Admin::new(AdminConfig::new(&bootstrap)).unwrap();
+    admin.create_topic(NewTopic::new(&topic, 2)).await.unwrap();
+    let config = defaults(&bootstrap, &group);
+    let classic = config.clone().group_protocol(GroupProtocol::Classic);
+    let (mut first, mut second) = (Consumer::new(classic).unwrap(), Consumer::new(config).unwrap());
+    first.subscribe([&*topic]).unwrap();
+    settle_alone(&mut first, 2).await;
+    second.subscribe([&*topic]).unwrap();
+    settle(&mut first, &mut second, (1, 1)).await;
+    let warnings = Warnings::of(&group);
+    let told = warnings.iter().filter(|line| line.contains("falls back to `classic`")).count();
+    assert_eq!(told, 1, "{warnings:?}");
+    let told = warnings.iter().any(|line| line.contains("GROUP_ID_NOT_FOUND"));
+    assert!(told, "{warnings:?}");
+    let described = admin.describe_group(&group).await.unwrap();
+    assert_eq!((described.members.len(), &*described.protocol_type), (2, "consumer"));
+    first.close().await.unwrap();
+    second.close().await.unwrap();
+}
+
+async fn settle_alone(consumer: &mut Consumer, count: usize) {
+    while consumer.assignment().len() < count {
+        consumer.poll(std::time::Duration::from_millis(50)).await.unwrap();
+    }
 }
