@@ -45,6 +45,14 @@ fn compatibility() -> String {
     for api in APIS.iter().filter(|api| !api.served) {
         let _ = writeln!(page, "{} {} |", row(api), range(api.accepted));
     }
+    page += "\n## Settings of consumer groups\n\n\
+             Kafka's `group.consumer.*` settings are served under their names \
+             (`configuration.md`), but for two that could\nnot take effect here and are refused: \
+             `group.consumer.assignor.offload.enable`, because assignments are always \
+             computed in\nslices between which every other group is heard, and \
+             `group.consumer.regex.refresh.interval.ms`, because patterns are\nmatched whenever \
+             topics change and never by the clock. `group.consumer.assignors` takes the \
+             built-in ones by name,\nno classes. Defaults that differ are said there.\n";
     page
 }
 
@@ -79,7 +87,8 @@ fn configuration() -> String {
              is refused by name.\n\n";
     page += &table(registry.topic_settings());
     page += "\n## Groups\n\nSet for one group at any time (the GROUP resource of AlterConfigs; \
-             `kafka-configs --entity-type groups`).\n\n";
+             `kafka-configs --entity-type groups`). The times of consumer groups also keep within \
+             `group.consumer.min.*` and\n`group.consumer.max.*` of the broker.\n\n";
     page += &table(GROUP_SETTINGS.iter());
     page
 }

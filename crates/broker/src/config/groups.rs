@@ -7,6 +7,7 @@ use ottla_cluster::image::Image;
 use ottla_cluster::record::ResourceKind;
 use ottla_group::assign::Assignor;
 use ottla_group::coordinator::{GroupSettings, SettingsView};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Every setting a group can have. A row's synonym is the broker's setting that is its default.
@@ -52,14 +53,23 @@ pub static SETTINGS: &[Setting] = &[
 /// What groups of this image have set.
 pub(crate) fn view(image: &Image) -> SettingsView {
     let groups = image.configured().filter(|resource| resource.kind == ResourceKind::Group);
-    let own = |resource| Some(settings(image.overrides(resource)?));
+    let registry = image.registry();
+    let bounds = |name: &str| registry.group_bounds(name).cloned();
+    let own = |resource| Some(settings(image.overrides(resource)?, bounds));
     groups.filter_map(|at| Some((at.name.as_str().into(), own(at)?))).collect()
 }
 
-fn settings(overrides: &Overrides) -> GroupSettings {
+/// A value that was set under other bounds counts as the nearest that they now allow.
+fn settings(
+    overrides: &Overrides,
+    bounds: impl Fn(&str) -> Option<RangeInclusive<i64>>,
+) -> GroupSettings {
     let mut settings = GroupSettings::default();
     for (name, value) in overrides {
-        set(&mut settings, name, value.trim());
+        let number = value.trim().parse::<i64>().ok();
+        let within = number.zip(bounds(name)).map(|(n, b)| n.max(*b.start()).min(*b.end()));
+        let within = within.map(|number| number.to_string());
+        set(&mut settings, name, within.as_deref().unwrap_or(value.trim()));
     }
     settings
 }

@@ -7,6 +7,7 @@ use ottla_cluster::config::{self as cluster, Overrides, Registry};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::LazyLock;
+use std::time::Duration;
 use thiserror::Error;
 
 /// Where a setting's value came from; later ones win.
@@ -155,7 +156,11 @@ impl Config {
             own.map(|setting| (setting.name.to_owned(), setting.value(self))).collect();
         let of_topics = self.of_topics.iter();
         statics.extend(of_topics.map(|(name, value)| ((*name).to_owned(), value.clone())));
-        Registry::new(for_registry(), groups::SETTINGS, statics).map_err(ConfigError::Conflict)
+        let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        let bounds = self.consumer_bounds();
+        let bounds = bounds.iter().map(|it| (it.setting, millis(it.min)..=millis(it.max)));
+        let registry = Registry::new(for_registry(), groups::SETTINGS, statics);
+        Ok(registry.map_err(ConfigError::Conflict)?.with_group_bounds(bounds))
     }
 }
 

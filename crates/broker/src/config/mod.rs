@@ -15,7 +15,7 @@ pub use groups::SETTINGS as GROUP_SETTINGS;
 pub(crate) use load::bad_listener;
 pub use load::{ConfigError, HostPort, ListenerSpec, Source};
 pub use table::Setting;
-pub use value::{Durability, Kind, PerClient, RegisterAssignor};
+pub use value::{Durability, Kind, PerClient, RegisterAssignor, ServerAssignors};
 
 use ottla_group::coordinator::MigrationPolicy;
 use std::path::PathBuf;
@@ -149,15 +149,49 @@ settings! {
     kafka group_consumer_session_timeout "group.consumer.session.timeout.ms": Duration =
         Duration::from_secs(45), 100..=3_600_000;
 
+    /// The shortest session timeout a group of the consumer protocol may set for itself
+    /// (`consumer.session.timeout.ms`); one it set before counts as this. Kafka's default is 45000.
+    kafka group_consumer_min_session_timeout "group.consumer.min.session.timeout.ms": Duration =
+        Duration::from_millis(100), 100..=3_600_000;
+
+    /// The longest session timeout a group of the consumer protocol may set for itself. Kafka's
+    /// default is 60000.
+    kafka group_consumer_max_session_timeout "group.consumer.max.session.timeout.ms": Duration =
+        Duration::from_hours(1), 100..=3_600_000;
+
     /// How often members of the consumer protocol are asked to come back; at most a third of their
     /// session timeout.
     kafka group_consumer_heartbeat_interval "group.consumer.heartbeat.interval.ms": Duration =
         Duration::from_secs(5), 100..=600_000;
 
+    /// The shortest heartbeat interval a group of the consumer protocol may set for itself
+    /// (`consumer.heartbeat.interval.ms`). Kafka's default is 5000.
+    kafka group_consumer_min_heartbeat_interval "group.consumer.min.heartbeat.interval.ms":
+        Duration = Duration::from_millis(100), 100..=600_000;
+
+    /// The longest heartbeat interval a group of the consumer protocol may set for itself. Kafka's
+    /// default is 15000.
+    kafka group_consumer_max_heartbeat_interval "group.consumer.max.heartbeat.interval.ms":
+        Duration = Duration::from_mins(10), 100..=600_000;
+
     /// How long after one assignment of a group of the consumer protocol the next is made at the
     /// earliest: what changes by then is acted on together. Kafka's default is 1000.
     kafka group_consumer_assignment_interval "group.consumer.assignment.interval.ms": Duration =
         Duration::from_millis(100), 0..=15_000;
+
+    /// The shortest assignment interval a group of the consumer protocol may set for itself
+    /// (`consumer.assignment.interval.ms`).
+    kafka group_consumer_min_assignment_interval "group.consumer.min.assignment.interval.ms":
+        Duration = Duration::ZERO, 0..=15_000;
+
+    /// The longest assignment interval a group of the consumer protocol may set for itself.
+    kafka group_consumer_max_assignment_interval "group.consumer.max.assignment.interval.ms":
+        Duration = Duration::from_secs(15), 0..=15_000;
+
+    /// The assignors that members of the consumer protocol may vote for, the one that is used where
+    /// nobody votes first. Kafka takes classes of its operator's too; here there are these.
+    kafka group_consumer_assignors "group.consumer.assignors": ServerAssignors =
+        ServerAssignors::default(), ();
 
     /// The most members of one group of the consumer protocol.
     kafka group_consumer_max_size "group.consumer.max.size": usize = 20_000, 1..=1_000_000;
@@ -217,11 +251,65 @@ impl Config {
                  ({max}): no consumer could join"
             )));
         }
+        self.check_consumer_bounds()
+    }
+
+    /// What groups of the consumer protocol may set for themselves has a range, and the default
+    /// lies in it.
+    fn check_consumer_bounds(&self) -> Result<(), ConfigError> {
+        for Bounded { setting, default, min, max } in self.consumer_bounds() {
+            let (name, least, most) = (
+                format!("group.{setting}"),
+                format!("group.consumer.min.{}", setting.trim_start_matches("consumer.")),
+                format!("group.consumer.max.{}", setting.trim_start_matches("consumer.")),
+            );
+            let [default, min, max] = [default, min, max].map(|it| it.as_millis());
+            if !(min..=max).contains(&default) {
+                return Err(ConfigError::Conflict(format!(
+                    "{name} ({default}) must lie between {least} ({min}) and {most} ({max})"
+                )));
+            }
+        }
         Ok(())
+    }
+
+    /// The settings that a group may have itself, within a range that the broker's set.
+    pub(crate) fn consumer_bounds(&self) -> [Bounded; 3] {
+        [
+            Bounded {
+                setting: "consumer.assignment.interval.ms",
+                default: self.group_consumer_assignment_interval,
+                min: self.group_consumer_min_assignment_interval,
+                max: self.group_consumer_max_assignment_interval,
+            },
+            Bounded {
+                setting: "consumer.heartbeat.interval.ms",
+                default: self.group_consumer_heartbeat_interval,
+                min: self.group_consumer_min_heartbeat_interval,
+                max: self.group_consumer_max_heartbeat_interval,
+            },
+            Bounded {
+                setting: "consumer.session.timeout.ms",
+                default: self.group_consumer_session_timeout,
+                min: self.group_consumer_min_session_timeout,
+                max: self.group_consumer_max_session_timeout,
+            },
+        ]
     }
 
     /// Where a setting's value came from.
     pub fn source(&self, name: &str) -> Source {
         self.sources.get(name).copied().unwrap_or(Source::Default)
     }
+}
+
+/// A time that groups may set for themselves.
+pub(crate) struct Bounded {
+    /// Its name as a group's setting.
+    pub(crate) setting: &'static str,
+    default: Duration,
+    /// The least of it.
+    pub(crate) min: Duration,
+    /// The most of it.
+    pub(crate) max: Duration,
 }

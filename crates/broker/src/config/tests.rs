@@ -127,6 +127,10 @@ fn names_that_promise_security_are_refused() {
 fn settings_that_contradict_each_other_are_refused() {
     for (text, named) in [
         ("group.min.session.timeout.ms = 2000000", "group.max.session.timeout.ms"),
+        ("group.consumer.min.session.timeout.ms = 46000", "group.consumer.session.timeout.ms"),
+        ("group.consumer.max.session.timeout.ms = 44000", "group.consumer.session.timeout.ms"),
+        ("group.consumer.max.heartbeat.interval.ms = 4000", "group.consumer.heartbeat.interval"),
+        ("group.consumer.min.assignment.interval.ms = 101", "group.consumer.assignment.interval"),
         ("queued.max.request.bytes = 1000000", "socket.request.max.bytes"),
         ("queued.max.request.bytes = 0", "socket.request.max.bytes"),
     ] {
@@ -135,4 +139,18 @@ fn settings_that_contradict_each_other_are_refused() {
     }
     assert_eq!(with("queued.max.request.bytes = -1").expect("valid").check(), Ok(()));
     assert_eq!(Config::default().check(), Ok(()));
+}
+
+/// What could not take effect is refused, not ignored (`docs/compatibility.md`).
+#[test]
+fn settings_of_kafka_that_mean_nothing_here_are_refused() {
+    for text in [
+        "group.consumer.assignor.offload.enable = false",
+        "group.consumer.regex.refresh.interval.ms = 600000",
+        "group.consumer.assignors = 'uniform,com.example.Lucky'",
+        "group.consumer.assignors = ''",
+        "group.consumer.assignors = 'range,range'",
+    ] {
+        assert!(with(text).is_err(), "{text}");
+    }
 }

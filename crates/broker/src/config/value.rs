@@ -1,6 +1,7 @@
 //! The types a setting can have: how each is read from text, shown, bounded and documented.
 
 use ottla_group::assign::Assignor;
+use ottla_group::assign::server::ServerAssignor;
 use ottla_group::coordinator::MigrationPolicy;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -275,6 +276,47 @@ impl Value for RegisterAssignor {
 
     fn explain((): &()) -> String {
         "range or roundrobin".into()
+    }
+}
+
+/// Assignors of the consumer protocol, the first one the default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerAssignors(Vec<ServerAssignor>);
+
+impl ServerAssignors {
+    /// All of them; never none.
+    pub fn all(&self) -> &[ServerAssignor] {
+        &self.0
+    }
+}
+
+impl Default for ServerAssignors {
+    fn default() -> Self {
+        Self(ServerAssignor::ALL.into())
+    }
+}
+
+impl Value for ServerAssignors {
+    type Bounds = ();
+    const KIND: Kind = Kind::List;
+
+    fn parse(text: &str, (): &()) -> Result<Self, String> {
+        let mut all = Vec::new();
+        for name in text.split(',').map(str::trim) {
+            match ServerAssignor::named(name) {
+                Some(assignor) if !all.contains(&assignor) => all.push(assignor),
+                _ => return Err(format!("must be {}", Self::explain(&()))),
+            }
+        }
+        Ok(Self(all))
+    }
+
+    fn show(&self) -> String {
+        self.0.iter().map(|assignor| assignor.name()).collect::<Vec<_>>().join(",")
+    }
+
+    fn explain((): &()) -> String {
+        "one or more of uniform and range, each once".into()
     }
 }
 

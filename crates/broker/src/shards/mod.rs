@@ -218,6 +218,7 @@ fn settings(config: &Config) -> group::Config {
         consumer_session_timeout: config.group_consumer_session_timeout,
         consumer_heartbeat_interval: config.group_consumer_heartbeat_interval,
         consumer_assignment_interval: config.group_consumer_assignment_interval,
+        consumer_assignors: config.group_consumer_assignors.all().to_vec(),
         consumer_migration: config.group_consumer_migration_policy,
         consumer_group_size_max: config.group_consumer_max_size,
         groups_max: config.group_max_per_partition,

@@ -6,6 +6,9 @@ use crate::harness::{Client, TestBroker, create_topic};
 use crate::http::get;
 use ottla_wire::ErrorCode;
 use ottla_wire::generated::consumer_group_heartbeat_request::TopicPartitions;
+use ottla_wire::generated::incremental_alter_configs_request::{
+    AlterConfigsResource, AlterableConfig,
+};
 use ottla_wire::generated::join_group_request::JoinGroupRequestProtocol;
 use ottla_wire::generated::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
@@ -269,4 +272,96 @@ fn a_policy_keeps_a_classic_group_as_it_is() {
     let (_, text) = get(&broker, "/groups/billing");
     assert!(text.contains("\"to\": \"consumer\""), "{text}");
     assert!(text.contains("group.consumer.migration.policy is downgrade"), "{text}");
+}
+
+/// `group.consumer.assignors`: members may vote for these alone, and the first is the default.
+#[test]
+fn the_assignors_that_may_be_used_can_be_set() {
+    let broker = TestBroker::with(&[("group.consumer.assignors", "range")]);
+    let mut client = broker.connect();
+    create_topic(&mut client, "orders", 4);
+    find(&mut client, "billing");
+    let mut member = Member::new("one");
+    assert_eq!(member.beat(&mut client), 0);
+    for (assignor, code) in
+        [("uniform", ErrorCode::UnsupportedAssignor), ("range", ErrorCode::None)]
+    {
+        let vote =
+            ConsumerGroupHeartbeatRequest { server_assignor: Some(assignor), ..member.says() };
+        let answer = client.ask(1, &vote);
+        let response: ConsumerGroupHeartbeatResponse<'_> = answer.read();
+        assert_eq!(response.error_code, code.number(), "{assignor}");
+        let ask = ConsumerGroupDescribeRequest { group_ids: vec!["billing"], ..Default::default() };
+        let answer = client.ask(1, &ask);
+        let described: ConsumerGroupDescribeResponse<'_> = answer.read();
+        assert_eq!(described.groups[0].assignor_name, "range", "whatever was voted for");
+    }
+}
+
+/// `group.consumer.min.*` and `group.consumer.max.*`: what a group may set for itself. What it set
+/// under other bounds counts as the nearest that is allowed.
+#[test]
+fn what_a_group_sets_for_itself_has_bounds() {
+    let mut broker = TestBroker::with(&[
+        ("group.consumer.session.timeout.ms", "8000"),
+        ("group.consumer.min.session.timeout.ms", "6000"),
+        ("group.consumer.max.session.timeout.ms", "9000"),
+        ("group.consumer.heartbeat.interval.ms", "300"),
+        ("group.consumer.min.heartbeat.interval.ms", "200"),
+        ("group.consumer.max.heartbeat.interval.ms", "500"),
+        ("group.consumer.min.assignment.interval.ms", "50"),
+        ("group.consumer.max.assignment.interval.ms", "200"),
+    ]);
+    let mut client = broker.connect();
+    create_topic(&mut client, "orders", 4);
+    find(&mut client, "billing");
+    for (name, low, least, most, high) in [
+        ("consumer.session.timeout.ms", "5999", "6000", "9000", "9001"),
+        ("consumer.heartbeat.interval.ms", "199", "200", "500", "501"),
+        ("consumer.assignment.interval.ms", "49", "50", "200", "201"),
+    ] {
+        for (value, code) in [
+            (low, ErrorCode::InvalidConfig),
+            (high, ErrorCode::InvalidConfig),
+            (least, ErrorCode::None),
+            (most, ErrorCode::None),
+        ] {
+            assert_eq!(set(&mut client, name, value), code.number(), "{name}={value}");
+        }
+    }
+    assert_eq!(interval(&mut client), 500);
+    broker.restart_with(&[("group.consumer.max.heartbeat.interval.ms", "400")]);
+    assert_eq!(interval(&mut broker.connect()), 400);
+    broker.restart_with(&[
+        ("group.consumer.session.timeout.ms", "900"),
+        ("group.consumer.min.session.timeout.ms", "900"),
+        ("group.consumer.max.session.timeout.ms", "900"),
+    ]);
+    // A third of the session, which the group had set to more than is allowed now.
+    assert_eq!(interval(&mut broker.connect()), 300);
+}
+
+/// Sets something for the group `billing`; the error.
+fn set(client: &mut Client, name: &str, value: &str) -> i16 {
+    let config = AlterableConfig { name, value: Some(value), ..Default::default() };
+    let resource =
+        AlterConfigsResource { resource_type: 32, resource_name: "billing", configs: vec![config] };
+    let request =
+        IncrementalAlterConfigsRequest { resources: vec![resource], ..Default::default() };
+    let answer = client.ask(1, &request);
+    answer.read::<IncrementalAlterConfigsResponse<'_>>().responses[0].error_code
+}
+
+/// How often a member of `billing` that joins is asked to come back.
+fn interval(client: &mut Client) -> i32 {
+    let joins = Member::new("one").says();
+    loop {
+        let answer = client.ask(1, &joins);
+        let response: ConsumerGroupHeartbeatResponse<'_> = answer.read();
+        match response.error_code {
+            0 => return response.heartbeat_interval_ms,
+            error => assert_eq!(error, LOADING),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

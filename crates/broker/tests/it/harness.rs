@@ -54,6 +54,12 @@ impl TestBroker {
         self.boot();
     }
 
+    /// The same with these settings besides.
+    pub(crate) fn restart_with(&mut self, more: &[(&str, &str)]) {
+        self.settings.extend(more.iter().map(|(name, value)| ((*name).into(), (*value).into())));
+        self.restart();
+    }
+
     /// Drains and stops the broker; true if that was done in time.
     pub(crate) fn stop(&mut self) -> bool {
         self.server.take().is_none_or(|server| self.runtime.block_on(server.stop()))

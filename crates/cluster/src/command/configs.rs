@@ -204,7 +204,10 @@ fn check_values(image: &Image, resource: &ConfigResource, next: &Overrides) -> R
         }
         // Kafka calls a bad value of a broker's setting a bad request (KAFKA-13609).
         let why = if kind == ResourceKind::Broker { request } else { invalid };
-        known.parse(value).map_err(why)?;
+        match kind {
+            ResourceKind::Group => image.registry().check_group(known, value).map_err(why)?,
+            ResourceKind::Broker | ResourceKind::Topic => drop(known.parse(value).map_err(why)?),
+        }
     }
     Ok(())
 }

@@ -11,10 +11,11 @@ pub mod setting;
 pub mod topic;
 
 pub use resolve::{Layers, Resolved, Source, Synonym};
-pub use setting::{Check, Kind, Scope, Setting};
+pub use setting::{Check, Kind, Scope, Setting, Value};
 pub use topic::{CleanupPolicy, CompressionType, TimestampType, TopicSettings};
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Overrides of one resource: names and values as they were given.
@@ -25,6 +26,7 @@ pub type Overrides = BTreeMap<String, String>;
 pub struct Registry {
     broker: Vec<&'static Setting>,
     groups: &'static [Setting],
+    group_bounds: Arc<BTreeMap<&'static str, RangeInclusive<i64>>>,
     statics: Arc<Overrides>,
 }
 
@@ -41,13 +43,53 @@ impl Registry {
     ) -> Result<Self, String> {
         let mut broker: Vec<&'static Setting> = broker::SETTINGS.iter().chain(more).collect();
         broker.sort_by_key(|setting| setting.name);
-        let registry = Self { broker, groups, statics: Arc::new(statics) };
+        let group_bounds = Arc::default();
+        let registry = Self { broker, groups, group_bounds, statics: Arc::new(statics) };
         for (name, value) in &*registry.statics {
             let setting = registry.broker(name);
             let setting = setting.ok_or_else(|| format!("Unknown broker config name: {name}"))?;
             setting.parse(value)?;
         }
         Ok(registry)
+    }
+
+    /// Numbers that groups may set for themselves within these ranges only, beside what their own
+    /// checks say.
+    #[must_use]
+    pub fn with_group_bounds(
+        mut self,
+        bounds: impl IntoIterator<Item = (&'static str, RangeInclusive<i64>)>,
+    ) -> Self {
+        self.group_bounds = Arc::new(bounds.into_iter().collect());
+        self
+    }
+
+    /// The range of a group's setting of this name, if it has one here.
+    pub fn group_bounds(&self, name: &str) -> Option<&RangeInclusive<i64>> {
+        self.group_bounds.get(name)
+    }
+
+    /// Checks a group's value.
+    ///
+    /// # Errors
+    /// What it may be instead, in Kafka's words where Kafka has such a check.
+    pub(crate) fn check_group(&self, setting: &Setting, value: &str) -> Result<(), String> {
+        let parsed = setting.parse(value)?;
+        let (Some(bounds), Value::Number(number)) = (self.group_bounds(setting.name), parsed)
+        else {
+            return Ok(());
+        };
+        let (name, prefix) = (setting.name, "consumer.");
+        let own = name.strip_prefix(prefix).unwrap_or(name);
+        if number < *bounds.start() {
+            return Err(format!(
+                "{name} must be greater than or equal to group.consumer.min.{own}"
+            ));
+        }
+        if number > *bounds.end() {
+            return Err(format!("{name} must be less than or equal to group.consumer.max.{own}"));
+        }
+        Ok(())
     }
 
     /// The topic setting of this name.

@@ -2,6 +2,8 @@
 //! setting; nothing here knows where settings come from.
 
 use crate::assign::Assignor;
+use crate::assign::server::ServerAssignor;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 /// The most one decision may append, in estimated record bytes: the bound of a batch. A decision
@@ -38,6 +40,9 @@ pub struct Config {
     /// the earliest. The first change after a while is acted on at once; a burst is then acted on
     /// together.
     pub consumer_assignment_interval: Duration,
+    /// `group.consumer.assignors`: the assignors members of the consumer protocol may vote for; the
+    /// first is used where nobody does. One at least.
+    pub consumer_assignors: Vec<ServerAssignor>,
     /// `group.consumer.migration.policy`: whether a group with members may change between the
     /// classic and the consumer protocol, and in which direction.
     pub consumer_migration: MigrationPolicy,
@@ -134,6 +139,7 @@ impl Default for Config {
             consumer_session_timeout: Duration::from_secs(45),
             consumer_heartbeat_interval: Duration::from_secs(5),
             consumer_assignment_interval: Duration::from_millis(100),
+            consumer_assignors: ServerAssignor::ALL.into(),
             consumer_migration: MigrationPolicy::default(),
             consumer_group_size_max: 20_000,
             offsets_retention: Duration::from_secs(7 * 24 * 60 * 60),

@@ -163,9 +163,13 @@ impl Turn<'_> {
         self.services.timers.arm(deadline, now, wait, || Timer::Assignment(id.clone()));
     }
 
-    fn elected_assignor(&self) -> ServerAssignor {
+    /// The one most members vote for, if it may be used here (any more).
+    pub(super) fn elected_assignor(&self) -> ServerAssignor {
+        let usable = &self.services.config.consumer_assignors;
         let elected = self.group.hard.consumers().elected();
-        elected.and_then(|name| ServerAssignor::named(name)).unwrap_or_default()
+        let elected = elected.and_then(|name| ServerAssignor::named(name));
+        let elected = elected.filter(|elected| usable.contains(elected));
+        elected.or(usable.first().copied()).unwrap_or_default()
     }
 
     /// The next target as it follows from what is written.

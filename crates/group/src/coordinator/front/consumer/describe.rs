@@ -1,6 +1,5 @@
 //! ConsumerGroupDescribe: a group and its members from outside.
 
-use crate::assign::server::ServerAssignor;
 use crate::coordinator::consumers::{Consumer, partitions_of};
 use crate::coordinator::reconcile::Slot;
 use crate::coordinator::turn::{Call, Turn};
@@ -23,14 +22,13 @@ impl Turn<'_> {
 
     fn described_consumers(&self) -> Description {
         let consumers = self.group.hard.consumers();
-        let default = || Arc::from(ServerAssignor::default().name());
         let members = consumers.members().map(|(id, member)| self.described_consumer(id, member));
         Description {
             group: self.group.id.clone(),
             state: self.group.state(),
             epoch: consumers.epoch(),
             assignment_epoch: consumers.target_epoch(),
-            assignor: consumers.elected().cloned().unwrap_or_else(default),
+            assignor: Arc::from(self.elected_assignor().name()),
             members: members.collect(),
         }
     }

@@ -1,6 +1,6 @@
 //! ConsumerGroupHeartbeat: joining, staying and acknowledging.
 
-use super::place::{Place, slots, validate};
+use super::place::{Place, slots};
 use super::subscription::revived;
 use crate::coordinator::consumers::partitions_of;
 use crate::coordinator::front::classic::fresh_id;
@@ -24,7 +24,7 @@ impl Turn<'_> {
         call: &Call<'_>,
         ask: &Heartbeat<'_>,
     ) {
-        let outcome = validate(ask).and_then(|()| match ask.standing {
+        let outcome = self.validate(ask).and_then(|()| match ask.standing {
             Standing::Joining | Standing::Member(_) => self.beat_consumer(call, ask),
             Standing::Leaving => self.leave_consumer(ask),
             Standing::LeavingForNow => self.leave_consumer_for_now(ask),

@@ -33,6 +33,19 @@ impl Place {
 }
 
 impl Turn<'_> {
+    /// What makes no sense whatever the group is (KIP-848, "Request Validation").
+    pub(super) fn validate(&self, ask: &Heartbeat<'_>) -> Result<(), GroupError> {
+        if !makes_sense(ask) {
+            return Err(GroupError::InvalidRequest);
+        }
+        let usable = &self.services.config.consumer_assignors;
+        match ask.assignor.map(ServerAssignor::named) {
+            None => Ok(()),
+            Some(Some(assignor)) if usable.contains(&assignor) => Ok(()),
+            Some(_) => Err(GroupError::UnsupportedAssignor),
+        }
+    }
+
     /// Finds the place of a heartbeat that joins or stays.
     pub(super) fn place_of_consumer(&self, ask: &Heartbeat<'_>) -> Result<Place, GroupError> {
         let consumers = self.group.hard.consumers();
@@ -108,9 +121,8 @@ pub(super) fn slots_of(named: &assign::Partitions, view: &TopicsView) -> BTreeSe
     slots.collect()
 }
 
-/// What makes no sense whatever the group is (KIP-848, "Request Validation").
-pub(super) fn validate(ask: &Heartbeat<'_>) -> Result<(), GroupError> {
-    let makes_sense = ask.instance != Some("")
+fn makes_sense(ask: &Heartbeat<'_>) -> bool {
+    ask.instance != Some("")
         && ask.rack != Some("")
         && match ask.standing {
             Standing::Joining => {
@@ -120,12 +132,5 @@ pub(super) fn validate(ask: &Heartbeat<'_>) -> Result<(), GroupError> {
             }
             Standing::Member(_) | Standing::Leaving => !ask.member.is_empty(),
             Standing::LeavingForNow => !ask.member.is_empty() && ask.instance.is_some(),
-        };
-    if !makes_sense {
-        return Err(GroupError::InvalidRequest);
-    }
-    match ask.assignor {
-        Some(name) if ServerAssignor::named(name).is_none() => Err(GroupError::UnsupportedAssignor),
-        _ => Ok(()),
-    }
+        }
 }
