@@ -1,5 +1,5 @@
 //! Key 32020, GroupJournal, version 0: why a group rebalanced, what moved, how long everything and
-//! everyone took, and who holds the group up now.
+//! everyone took, who holds the group up now, and what is in the way of its migration.
 //!
 //! For the command line; the same as `GET /groups/{id}` and `/groups/{id}/journal`. Each note of
 //! the answer is as it is kept (`docs/formats.md`), oldest first.
@@ -21,8 +21,8 @@ pub(super) fn handle(cx: &mut Context<'_>, request: GroupJournalRequest<'_>) -> 
     Answer::Later(Box::pin(async move {
         match view(&broker, &group).await {
             Ok(view) => {
-                let notes = notes(&view);
-                to.encode(&response(&view, &notes))
+                let (notes, obstacles) = (notes(&view), obstacles(&view));
+                to.encode(&response(&view, &notes, &obstacles))
             }
             Err(absent) => {
                 let code = match absent {
@@ -45,7 +45,17 @@ fn notes(view: &GroupView) -> Vec<Vec<u8>> {
     notes.filter_map(Result::ok).collect()
 }
 
-fn response<'a>(view: &'a GroupView, notes: &'a [Vec<u8>]) -> GroupJournalResponse<'a> {
+/// In words: they are for people, and there will be others.
+fn obstacles(view: &GroupView) -> Vec<String> {
+    let all = view.migration.iter().flat_map(|migration| &migration.obstacles);
+    all.map(ToString::to_string).collect()
+}
+
+fn response<'a>(
+    view: &'a GroupView,
+    notes: &'a [Vec<u8>],
+    obstacles: &'a [String],
+) -> GroupJournalResponse<'a> {
     GroupJournalResponse {
         error_code: ErrorCode::None.number(),
         group_id: &view.group,
@@ -54,6 +64,8 @@ fn response<'a>(view: &'a GroupView, notes: &'a [Vec<u8>]) -> GroupJournalRespon
         generation: view.generation.0,
         member_count: i32::try_from(view.members).unwrap_or(i32::MAX),
         blocking: view.blocking.iter().map(blocking).collect(),
+        migrates_to: view.migration.as_ref().map(|migration| migration.to.name()),
+        obstacles: obstacles.iter().map(String::as_str).collect(),
         notes: notes.iter().map(|note| EncodedNote { note }).collect(),
     }
 }

@@ -272,6 +272,10 @@ fn a_policy_keeps_a_classic_group_as_it_is() {
     let (_, text) = get(&broker, "/groups/billing");
     assert!(text.contains("\"to\": \"consumer\""), "{text}");
     assert!(text.contains("group.consumer.migration.policy is downgrade"), "{text}");
+    let answer = client.ask(0, &GroupJournalRequest { group_id: "billing" });
+    let told: GroupJournalResponse<'_> = answer.read();
+    assert_eq!(told.migrates_to, Some("consumer"));
+    assert_eq!(told.obstacles.first(), Some(&"group.consumer.migration.policy is downgrade"));
 }
 
 /// `group.consumer.assignors`: members may vote for these alone, and the first is the default.

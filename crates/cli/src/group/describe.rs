@@ -8,7 +8,7 @@ use crate::print::{self, Cell, Report, Table};
 use crate::progress;
 use crate::session::Session;
 use clap::Args;
-use ottla_client::admin::{GroupDescription, GroupMember};
+use ottla_client::admin::{GroupDescription, GroupMember, Migration};
 use ottla_client::{Admin, ErrorCode, ErrorKind, OffsetSpec, TopicPartition};
 use serde::Serialize;
 use std::fmt::Write;
@@ -16,8 +16,9 @@ use std::fmt::Write;
 /// Show a group's state, members, lag and whom it waits for.
 ///
 /// Lag is how many records lie between what the group committed and the end of a partition.
-/// Whom the group waits for now, and for how long, only Ottla tells (`blocking` is null in the JSON
-/// of other brokers). Exit code 3 if there is no such group.
+/// Whom the group waits for now, and for how long, and whether it could go to the other of the
+/// classic and the consumer protocol, only Ottla tells (`blocking` and `migration` are null in the
+/// JSON of other brokers). Exit code 3 if there is no such group.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -52,20 +53,28 @@ async fn describe(admin: &Admin, group: &str) -> Result<Description, Failure> {
     // A partition that is gone, or whose leader is, has no end to measure from.
     let latest = latest.into_iter().filter_map(|(of, found)| Some((of, found.ok()?))).collect();
     let progress = lag::progress(&committed, &described.members, &latest);
-    let blocking = blocking(admin, group).await?;
-    Ok(Description { blocking, ..description(&described, &progress) })
+    let (blocking, migration) = prospects(admin, group).await?;
+    Ok(Description { blocking, migration, ..description(&described, &progress) })
 }
 
-/// Whom the group waits for; None where the broker does not tell.
-async fn blocking(admin: &Admin, group: &str) -> Result<Option<Vec<BlockingView>>, Failure> {
+/// Whom the group waits for, and where it could go; None where the broker does not tell.
+async fn prospects(admin: &Admin, group: &str) -> Result<Prospects, Failure> {
     match admin.group_journal(group).await {
-        Ok(journal) => Ok(Some(journal.blocking.iter().map(BlockingView::from).collect())),
-        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
+        Ok(journal) => {
+            let blocking = journal.blocking.iter().map(BlockingView::from).collect();
+            let migration = journal.migration.map(|it| MigrationView::from(&it));
+            Ok((Some(blocking), migration))
+        }
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok((None, None)),
         // It was there a moment ago, so it is nobody's any more.
-        Err(error) if error.code() == Some(ErrorCode::GroupIdNotFound) => Ok(Some(Vec::new())),
+        Err(error) if error.code() == Some(ErrorCode::GroupIdNotFound) => {
+            Ok((Some(Vec::new()), None))
+        }
         Err(error) => Err(error.into()),
     }
 }
+
+type Prospects = (Option<Vec<BlockingView>>, Option<MigrationView>);
 
 fn description(group: &GroupDescription, progress: &[Progress]) -> Description {
     Description {
@@ -76,6 +85,7 @@ fn description(group: &GroupDescription, progress: &[Progress]) -> Description {
         epoch: group.epoch,
         lag: lag::total(progress),
         blocking: None,
+        migration: None,
         members: group.members.iter().map(member).collect(),
         partitions: progress.iter().map(|one| partition(one, &group.members)).collect(),
     }
@@ -119,8 +129,31 @@ struct Description {
     epoch: Option<i32>,
     lag: i64,
     blocking: Option<Vec<BlockingView>>,
+    migration: Option<MigrationView>,
     members: Vec<MemberView>,
     partitions: Vec<PartitionView>,
+}
+
+/// Where the group would go between the classic and the consumer protocol, and what is in the way.
+#[derive(Serialize)]
+struct MigrationView {
+    to: String,
+    obstacles: Vec<String>,
+}
+
+impl From<&Migration> for MigrationView {
+    fn from(from: &Migration) -> Self {
+        Self { to: from.to.clone(), obstacles: from.obstacles.clone() }
+    }
+}
+
+impl MigrationView {
+    fn words(&self) -> String {
+        match &*self.obstacles {
+            [] => format!("to {}: nothing in the way", self.to),
+            obstacles => format!("to {}: no, {}", self.to, obstacles.join("; ")),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -163,6 +196,7 @@ impl Description {
         line("assignor", &self.assignor);
         line("epoch", &self.epoch.map(|epoch| epoch.to_string()).unwrap_or_default());
         line("members", &self.members.len().to_string());
+        line("migration", &self.migration.as_ref().map(MigrationView::words).unwrap_or_default());
         line("lag", &self.lag.to_string());
         if let Some(blocking @ [_, ..]) = self.blocking.as_deref() {
             text += &format!("\n{}", blocking_table(blocking).text());

@@ -1,6 +1,6 @@
 //! `ottla group`, with a group that has offsets and no members.
 
-use crate::world::{Member, json, ottla, topic, unique};
+use crate::world::{Member, is_ottla, json, ottla, topic, unique};
 
 #[test]
 fn a_group_without_offsets_is_given_some_and_loses_them() {
@@ -66,4 +66,20 @@ fn a_group_with_members_keeps_its_offsets_and_says_whom_to_stop() {
         assert!(refused.err.contains("hint: stop its consumers"), "{refused:?}");
     }
     drop(member);
+}
+
+/// What is in the way of a migration is asked before the first client is changed (issue 4).
+#[test]
+fn a_group_tells_whether_it_could_go_to_the_consumer_protocol() {
+    let (topic, group) = (topic("goes", 1), unique("group"));
+    let _member = Member::start(&topic, &group);
+    let described = json(&["group", "describe", &group]);
+    if !is_ottla() {
+        assert_eq!(described[0]["migration"], serde_json::Value::Null);
+        return;
+    }
+    let free = serde_json::json!({ "to": "consumer", "obstacles": [] });
+    assert_eq!(described[0]["migration"], free, "{described}");
+    let text = ottla(&["group", "describe", &group]).ok().out;
+    assert!(text.contains("migration to consumer: nothing in the way"), "{text}");
 }

@@ -27,8 +27,20 @@ pub struct GroupJournal {
     pub members: usize,
     /// Whom it waits for right now, longest first.
     pub blocking: Vec<Blocking>,
+    /// Where it would go between the classic and the consumer protocol, if others of the other one
+    /// came or the last one of its own went; `None` where that does not arise.
+    pub migration: Option<Migration>,
     /// Its last rebalances, oldest first; how many are kept is the broker's own bound.
     pub entries: Vec<JournalEntry>,
+}
+
+/// Where a group would go, and whether it could (KIP-848, "Online Migration").
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Migration {
+    /// The protocol: `classic` or `consumer`.
+    pub to: String,
+    /// What is in the way, in the coordinator's words; nothing, if it is empty.
+    pub obstacles: Vec<String>,
 }
 
 /// A member that its group waits for.
@@ -88,6 +100,10 @@ async fn ask(connection: &Connection, group: &str) -> Result<GroupJournal> {
         generation: Generation(response.generation),
         members: usize::try_from(response.member_count).unwrap_or(0),
         blocking: response.blocking.iter().map(blocking).collect(),
+        migration: response.migrates_to.map(|to| Migration {
+            to: to.to_owned(),
+            obstacles: response.obstacles.iter().map(|why| (*why).to_owned()).collect(),
+        }),
         entries,
     })
 }

@@ -13,7 +13,7 @@ mod topics;
 pub use configs::{ConfigEntry, ConfigOp, ConfigResource, ConfigSource, ResourceKind};
 pub use group_offsets::CommittedOffset;
 pub use groups::{GroupDescription, GroupFilter, GroupListing, GroupMember, MemberToRemove};
-pub use journal::{Blocking, GroupJournal};
+pub use journal::{Blocking, GroupJournal, Migration};
 pub use ottla_group::coordinator::{
     Caller, Cause, JournalEntry, MemberTimes, Move, Outcome, Trigger, Who,
 };

@@ -4,7 +4,7 @@
 use crate::{DecodeError, EncodeError, Message, Output, Reader, Versions, size};
 
 /// Kafka's `GroupJournalResponse`.
-#[derive(Clone, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GroupJournalResponse<'a> {
     /// `int16`.
     pub error_code: i16,
@@ -20,8 +20,29 @@ pub struct GroupJournalResponse<'a> {
     pub member_count: i32,
     /// `[]BlockingMember`.
     pub blocking: Vec<BlockingMember<'a>>,
+    /// `string`, may be null.
+    pub migrates_to: Option<&'a str>,
+    /// `[]string`.
+    pub obstacles: Vec<&'a str>,
     /// `[]EncodedNote`.
     pub notes: Vec<EncodedNote<'a>>,
+}
+
+impl Default for GroupJournalResponse<'_> {
+    fn default() -> Self {
+        Self {
+            error_code: 0,
+            group_id: "",
+            group_type: "",
+            group_state: "",
+            generation: 0,
+            member_count: 0,
+            blocking: Vec::new(),
+            migrates_to: Some(""),
+            obstacles: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
 }
 
 impl<'a> Message<'a> for GroupJournalResponse<'a> {
@@ -43,6 +64,18 @@ impl<'a> Message<'a> for GroupJournalResponse<'a> {
             "GroupJournalResponse.Blocking",
             &mut self.blocking,
             |reader, element| element.read(reader, version),
+        )?;
+        reader.nullable_string(
+            flexible,
+            "GroupJournalResponse.MigratesTo",
+            &mut self.migrates_to,
+        )?;
+        reader.array(
+            flexible,
+            2,
+            "GroupJournalResponse.Obstacles",
+            &mut self.obstacles,
+            |reader, element| reader.string(flexible, "GroupJournalResponse.Obstacles", element),
         )?;
         reader.array(
             flexible,
@@ -68,6 +101,11 @@ impl<'a> Message<'a> for GroupJournalResponse<'a> {
         for element in &self.blocking {
             element.write(version, out)?;
         }
+        out.nullable_string(flexible, self.migrates_to, "GroupJournalResponse.MigratesTo")?;
+        out.length(flexible, self.obstacles.len(), "GroupJournalResponse.Obstacles")?;
+        for element in &self.obstacles {
+            out.string(flexible, element, "GroupJournalResponse.Obstacles")?;
+        }
         out.length(flexible, self.notes.len(), "GroupJournalResponse.Notes")?;
         for element in &self.notes {
             element.write(version, out)?;
@@ -84,6 +122,11 @@ impl<'a> Message<'a> for GroupJournalResponse<'a> {
         total += size::length(flexible, self.blocking.len());
         for element in &self.blocking {
             total += element.size(version);
+        }
+        total += size::nullable_string(flexible, self.migrates_to);
+        total += size::length(flexible, self.obstacles.len());
+        for element in &self.obstacles {
+            total += size::string(flexible, element);
         }
         total += size::length(flexible, self.notes.len());
         for element in &self.notes {
