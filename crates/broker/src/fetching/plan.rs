@@ -69,13 +69,17 @@ impl Outcome {
 
 /// Reads every partition once, in order, until the fetch's bound is reached. The first batch found
 /// is returned whatever its size, so that a reader always gets on (KIP-74).
+///
+/// Partitions with records share what fits into the processor's cache: records are copied in and
+/// out again, and a reader that is served soon asks again soon (docs/performance.md).
 pub(crate) fn read_once(plan: &Plan) -> Outcome {
     let mut bytes = 0;
+    let share = plan.share();
     let mut found = Vec::with_capacity(plan.wants.len());
     for want in &plan.wants {
         let left = plan.bytes_max.saturating_sub(bytes);
         let one = match &want.partition {
-            Ok(partition) => read(partition, want, left, bytes == 0),
+            Ok(partition) => read(partition, want, (left, share), bytes == 0),
             Err(code) => Found::nothing(*code),
         };
         bytes += one.records.len();
@@ -84,7 +88,25 @@ pub(crate) fn read_once(plan: &Plan) -> Outcome {
     Outcome { found, bytes }
 }
 
-fn read(partition: &Partition, want: &Want, bytes_left: usize, min_one: bool) -> Found {
+impl Plan {
+    /// What one partition gives at most, but for a batch that is larger. Who waits for more than
+    /// any record must not be given less than there is.
+    fn share(&self) -> usize {
+        if self.bytes_min > 1 {
+            return usize::MAX;
+        }
+        let wants = self.wants.iter().filter_map(|w| Some((w.partition.as_ref().ok()?, w.offset)));
+        let full = wants.filter(|(partition, offset)| partition.high_watermark() > *offset).count();
+        (CACHED_BYTES / full.max(1)).max(SHARE_BYTES_MIN)
+    }
+}
+
+fn read(
+    partition: &Partition,
+    want: &Want,
+    (bytes_left, share): (usize, usize),
+    min_one: bool,
+) -> Found {
     // Before the read, so that nothing that comes in between is missed by whoever waits.
     let bytes_passed = partition.bytes_passed();
     let high_watermark = partition.high_watermark();
@@ -104,7 +126,14 @@ fn read(partition: &Partition, want: &Want, bytes_left: usize, min_one: bool) ->
     if bytes_left == 0 && !min_one {
         return found;
     }
-    match partition.read(want.offset, want.bytes_max.min(bytes_left), min_one) {
+    let bytes_max = want.bytes_max.min(bytes_left);
+    let mut records = partition.read(want.offset, bytes_max.min(share), min_one);
+    // A batch larger than the share is no less due.
+    let is_short = records.as_ref().is_ok_and(Bytes::is_empty) && share < bytes_max;
+    if is_short && high_watermark > want.offset {
+        records = partition.read(want.offset, bytes_max, min_one);
+    }
+    match records {
         Ok(records) => found.records = records,
         Err(error) => {
             let code = crate::api::read_error(&error);
@@ -129,3 +158,8 @@ impl Found {
         }
     }
 }
+
+/// What one answer aims at: with its copy in the socket it fits into a core's second cache.
+const CACHED_BYTES: usize = 1 << 20;
+/// Less from each of many partitions would be spent on what is paid for each of them.
+const SHARE_BYTES_MIN: usize = 64 << 10;

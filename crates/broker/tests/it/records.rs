@@ -280,6 +280,35 @@ fn a_batch_larger_than_the_bounds_is_fetched_alone() {
     assert_eq!(records_of(only(&answer.read())).len(), 1);
 }
 
+/// An answer aims at what fits into a processor's cache, and nobody's records wait for another's.
+#[test]
+fn partitions_with_records_share_an_answer() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    create_topic(&mut client, "t", 3);
+    for partition in [0, 2] {
+        for _ in 0..9 {
+            let records = batch(&[&"x".repeat(99_000)]);
+            produced(&mut client, &produce("t", partition, -1, &records));
+        }
+    }
+    produced(&mut client, &produce("t", 1, -1, &batch(&[&"x".repeat(700_000)])));
+    let mut request = fetch("t", 0, 0, 0);
+    request.max_bytes = 8 << 20;
+    let first = request.topics[0].partitions[0];
+    let others = (1..3).map(|partition| FetchPartition { partition, ..first });
+    request.topics[0].partitions.extend(others);
+    let answer = client.ask(FETCH, &request);
+    let response: FetchResponse<'_> = answer.read();
+    let given = response.responses[0].partitions.iter().map(|part| records_of(part).len());
+    assert_eq!(given.collect::<Vec<_>>(), [3, 1, 3], "a third of a MiB, or one batch");
+    request.min_bytes = 2;
+    let answer = client.ask(FETCH, &request);
+    let response: FetchResponse<'_> = answer.read();
+    let given = response.responses[0].partitions.iter().map(|part| records_of(part).len());
+    assert_eq!(given.collect::<Vec<_>>(), [9, 1, 9], "all there is");
+}
+
 /// Replies that wait behind an elder are bounded too: the connection is not read on meanwhile.
 #[test]
 fn answers_behind_a_waiting_one_do_not_pile_up() {
@@ -293,6 +322,8 @@ fn answers_behind_a_waiting_one_do_not_pile_up() {
     client.send(FETCH, &fetch("empty", 0, 0, 1_000));
     let mut large = fetch("full", 0, 0, 0);
     large.max_bytes = 8 << 20;
+    // Who waits for more is not given a share only.
+    large.min_bytes = 2;
     large.topics[0].partitions[0].partition_max_bytes = 8 << 20;
     for _ in 0..20 {
         client.send(FETCH, &large);
