@@ -7,15 +7,18 @@ mod assign;
 mod block;
 mod clients;
 mod contestant;
+mod goals;
 pub mod instructions;
 mod latency;
 mod load;
 mod memory;
 mod perf;
+mod plot;
 pub mod process;
 mod rebalance;
 mod rebalances;
 mod recall;
+mod results;
 mod sheet;
 mod start;
 mod storms;
@@ -43,6 +46,8 @@ usage: cargo xtask bench NAME [--quick] [--repeat N] [--mib N]
                 Java; --mib of each record size (full: 10240, quick: 300)
   produce       the same for producing
   assign        the server assignors beside Kafka's own, on the grid of its bench
+  goals         every goal beside what the last runs measured (nothing is run)
+  plot          the plots of docs/bench, drawn anew from the last runs (nothing is run)
   instructions  instructions of the hot paths beside those recorded (--record: write them)
 
 Quick runs take minutes and stay in target/bench/results; full ones write docs/bench.";
@@ -50,8 +55,12 @@ Quick runs take minutes and stay in target/bench/results; full ones write docs/b
 /// Runs the named experiment.
 pub fn run(arguments: &[String]) -> Outcome {
     let (name, rest) = arguments.split_first().ok_or(USAGE)?;
-    if name == "instructions" {
-        return instructions::run(rest);
+    // These need no broker.
+    match name.as_str() {
+        "goals" => return goals::run(),
+        "instructions" => return instructions::run(rest),
+        "plot" => return plot::run(),
+        _ => {}
     }
     // It has sizes of its own instead of repetitions.
     let (plan, mib) = match name.as_str() {

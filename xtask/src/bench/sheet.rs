@@ -97,7 +97,8 @@ fn position<T: AsRef<str>>(all: &mut Vec<T>, name: &str, make: impl Fn(&str) -> 
     })
 }
 
-fn median(sorted: &[f64]) -> Option<f64> {
+/// The middle one of sorted figures.
+pub fn median(sorted: &[f64]) -> Option<f64> {
     sorted.get(sorted.len() / 2).copied()
 }
 
