@@ -10,7 +10,7 @@
 //! Log::open -> (Log, Recovery)        says what it cut and why; all of it is safe and readable
 //!
 //! under the partition's lock          beside it, no lock
-//!   append(bytes, context)              Reader::read(from, bytes_max, up_to, min_one)
+//!   append(bytes, context)              Reader::read(from, bytes_max, up_to, first_max)
 //!   start_sync() -> SyncJob    ------>  SyncJob::run() -> Synced         (fdatasync)
 //!   finish_sync(Synced)        <------
 //!   retain(now, committed)

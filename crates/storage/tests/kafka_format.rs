@@ -114,7 +114,7 @@ fn a_log_of_this_format_opens() {
     assert_eq!(log.leader_epoch(), Some(LeaderEpoch(4)));
     assert_eq!(log.epoch_end(LeaderEpoch(0)), Some((LeaderEpoch(0), Offset(48))));
     assert_eq!(log.producers().count(), 2);
-    let read = log.reader().read(Offset(7), 1 << 20, log.end_offset(), true).unwrap();
+    let read = log.reader().read(Offset(7), 1 << 20, log.end_offset(), usize::MAX).unwrap();
     assert!(!read.bytes.is_empty());
 }
 

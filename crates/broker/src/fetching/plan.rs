@@ -127,13 +127,9 @@ fn read(
         return found;
     }
     let bytes_max = want.bytes_max.min(bytes_left);
-    let mut records = partition.read(want.offset, bytes_max.min(share), min_one);
     // A batch larger than the share is no less due.
-    let is_short = records.as_ref().is_ok_and(Bytes::is_empty) && share < bytes_max;
-    if is_short && high_watermark > want.offset {
-        records = partition.read(want.offset, bytes_max, min_one);
-    }
-    match records {
+    let first_max = if min_one { usize::MAX } else { bytes_max };
+    match partition.read(want.offset, bytes_max.min(share), first_max) {
         Ok(records) => found.records = records,
         Err(error) => {
             let code = crate::api::read_error(&error);

@@ -107,9 +107,9 @@ impl Partition {
         &self,
         from: Offset,
         bytes_max: usize,
-        min_one: bool,
+        first_max: usize,
     ) -> Result<Bytes, ReadError> {
-        let read = self.reader.read(from, bytes_max, self.watermark.offset(), min_one)?;
+        let read = self.reader.read(from, bytes_max, self.watermark.offset(), first_max)?;
         Ok(read.bytes)
     }
 

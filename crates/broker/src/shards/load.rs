@@ -52,7 +52,7 @@ pub(super) fn load(
         }
         // Asked first: what becomes safe after this is found by the next read.
         let all_is_safe = partition.high_watermark() >= partition.end_offset();
-        let bytes = partition.read(next, READ_BYTES, true)?;
+        let bytes = partition.read(next, READ_BYTES, usize::MAX)?;
         if bytes.is_empty() {
             if all_is_safe {
                 return Ok(loaded);

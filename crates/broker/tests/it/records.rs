@@ -309,6 +309,29 @@ fn partitions_with_records_share_an_answer() {
     assert_eq!(given.collect::<Vec<_>>(), [9, 1, 9], "all there is");
 }
 
+/// A partition whose batches are larger than its share gives one of them, not all it has.
+#[test]
+fn a_batch_larger_than_its_share_comes_alone() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    create_topic(&mut client, "t", 3);
+    for partition in 0..3 {
+        for _ in 0..2 {
+            let records = batch(&[&"x".repeat(400_000)]);
+            produced(&mut client, &produce("t", partition, -1, &records));
+        }
+    }
+    let mut request = fetch("t", 0, 0, 0);
+    request.max_bytes = 8 << 20;
+    let first = request.topics[0].partitions[0];
+    let others = (1..3).map(|partition| FetchPartition { partition, ..first });
+    request.topics[0].partitions.extend(others);
+    let answer = client.ask(FETCH, &request);
+    let response: FetchResponse<'_> = answer.read();
+    let given = response.responses[0].partitions.iter().map(|part| records_of(part).len());
+    assert_eq!(given.collect::<Vec<_>>(), [1, 1, 1], "a third of a MiB is less than a batch");
+}
+
 /// Replies that wait behind an elder are bounded too: the connection is not read on meanwhile.
 #[test]
 fn answers_behind_a_waiting_one_do_not_pile_up() {

@@ -52,8 +52,8 @@ impl Reader {
 
     /// Whole batches from the one that holds `from` on: at most `bytes_max` bytes, of one segment,
     /// and only batches that lie wholly below `up_to`, which the caller sets to the high watermark
-    /// (never past the synced offset, unless what may be lost may be seen). With `min_one` the
-    /// first batch is returned even if it is larger than `bytes_max` (KIP-74).
+    /// (never past the synced offset, unless what may be lost may be seen). The first
+    /// batch may be larger than that, up to `first_max` (`usize::MAX`: whatever its size, KIP-74).
     ///
     /// # Errors
     /// [`ReadError::OutOfRange`] if `from` is below the start or past the end of the log.
@@ -62,9 +62,9 @@ impl Reader {
         from: Offset,
         bytes_max: usize,
         up_to: Offset,
-        min_one: bool,
+        first_max: usize,
     ) -> Result<Read, ReadError> {
-        let limits = Limits { bytes_max, min_one, up_to };
+        let limits = Limits { bytes_max, first_max, up_to };
         let mut next = from;
         self.0.check_range(from)?;
         let segments = self.0.segments();

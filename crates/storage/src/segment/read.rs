@@ -16,8 +16,8 @@ use super::{Damage, Scanner, Seen, Segment};
 pub(crate) struct Limits {
     /// Bytes of batches at most.
     pub(crate) bytes_max: usize,
-    /// Whether the first batch may exceed that.
-    pub(crate) min_one: bool,
+    /// Bytes the first batch may have where that is more.
+    pub(crate) first_max: usize,
     /// Batches that reach this offset or past it are left out.
     pub(crate) up_to: Offset,
 }
@@ -100,7 +100,7 @@ impl Segment {
         let Some(first) = header.size().filter(|&first| first <= left) else {
             return Ok(Found::Damaged(position, Damage::NotABatch));
         };
-        let fits = limits.min_one || first <= limits.bytes_max;
+        let fits = first <= limits.first_max.max(limits.bytes_max);
         if !fits || header.last_offset() >= limits.up_to {
             return Ok(Found::Beyond);
         }

@@ -24,7 +24,8 @@ fn appends_are_read_back_in_order_across_segments() {
     assert_eq!(rig.read(300).unwrap(), []);
 }
 
-/// KIP-74: at least one batch, however small the limit; without `min_one` none at all.
+/// KIP-74: at least one batch, however small the limit; none at all where the first is
+/// bounded too.
 #[test]
 fn a_read_keeps_to_its_limits() {
     let mut rig = Rig::new(small());
@@ -32,15 +33,18 @@ fn a_read_keeps_to_its_limits() {
     rig.put("b", 5);
     let reader = rig.log.reader();
     let end = rig.log.end_offset();
-    let one = reader.read(Offset(0), 1, end, true).unwrap();
+    let one = reader.read(Offset(0), 1, end, usize::MAX).unwrap();
     assert_eq!(records(&one.bytes).len(), 5);
     assert_eq!(one.next, Offset(5));
-    assert!(reader.read(Offset(0), 1, end, false).unwrap().bytes.is_empty());
-    let both = reader.read(Offset(3), 1 << 20, end, true).unwrap();
+    assert!(reader.read(Offset(0), 1, end, 1).unwrap().bytes.is_empty());
+    let room = one.bytes.len();
+    assert_eq!(reader.read(Offset(0), 1, end, room).unwrap().bytes, one.bytes);
+    assert!(reader.read(Offset(0), 1, end, room - 1).unwrap().bytes.is_empty());
+    let both = reader.read(Offset(3), 1 << 20, end, usize::MAX).unwrap();
     assert_eq!(records(&both.bytes).len(), 10);
-    let below = reader.read(Offset(0), 1 << 20, Offset(5), true).unwrap();
+    let below = reader.read(Offset(0), 1 << 20, Offset(5), usize::MAX).unwrap();
     assert_eq!(records(&below.bytes).len(), 5);
-    assert!(reader.read(Offset(5), 1 << 20, Offset(5), true).unwrap().bytes.is_empty());
+    assert!(reader.read(Offset(5), 1 << 20, Offset(5), usize::MAX).unwrap().bytes.is_empty());
 }
 
 /// Decision 4: the synced offset is what fdatasync has covered; appends go on meanwhile.

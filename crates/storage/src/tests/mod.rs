@@ -120,7 +120,7 @@ impl Rig {
         let (reader, end) = (self.log.reader(), self.log.end_offset());
         let (mut next, mut seen) = (from, Vec::new());
         while next < end {
-            let read = reader.read(next, 700, end, true).unwrap();
+            let read = reader.read(next, 700, end, usize::MAX).unwrap();
             if read.bytes.is_empty() {
                 break;
             }
@@ -137,7 +137,8 @@ impl Rig {
     }
 
     pub(crate) fn read(&self, from: i64) -> Result<Vec<Seen>, ReadError> {
-        let read = self.log.reader().read(Offset(from), 1 << 20, self.log.end_offset(), true)?;
+        let read =
+            self.log.reader().read(Offset(from), 1 << 20, self.log.end_offset(), usize::MAX)?;
         Ok(records(&read.bytes))
     }
 

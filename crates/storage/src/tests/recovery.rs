@@ -158,7 +158,7 @@ fn a_read_gives_nothing_that_is_not_a_batch() {
             damage(&mut bytes[at * first..]);
             rig.plant(&name, &bytes);
             assert_eq!(rig.kill().checked_bytes, 0, "the checkpoint vouches for it");
-            match rig.log.reader().read(Offset(0), 1 << 20, Offset(3), true) {
+            match rig.log.reader().read(Offset(0), 1 << 20, Offset(3), usize::MAX) {
                 Ok(read) => {
                     let mut batches = Batches::new(&read.bytes);
                     assert!(batches.next().unwrap().is_ok() && batches.next().is_none());

@@ -50,7 +50,7 @@ fn follow(reader: Reader, done: &AtomicBool) -> usize {
     while !done.load(Ordering::Acquire) {
         let (mut next, bound) = (reader.start_offset(), reader.synced_offset());
         while next < bound {
-            let read = reader.read(next, 3_000, bound, true).unwrap();
+            let read = reader.read(next, 3_000, bound, usize::MAX).unwrap();
             if read.bytes.is_empty() {
                 break;
             }
