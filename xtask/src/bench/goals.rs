@@ -1,6 +1,6 @@
 //! `goals`: every goal of the project with what was measured, met or not.
 
-use super::results::Results;
+use super::results::{Results, sorted};
 use super::sheet::median;
 use crate::Outcome;
 use crate::shell::root;
@@ -73,8 +73,7 @@ fn assignors() -> String {
 }
 
 fn middle(figures: &Value) -> Option<f64> {
-    let figures: Vec<f64> = figures.as_array()?.iter().filter_map(Value::as_f64).collect();
-    median(&figures)
+    median(&sorted(figures))
 }
 
 /// How many times better than Kafka each goal was reached, with its mark; for the plot.
@@ -246,3 +245,16 @@ const GOALS: &[Goal] = &[
     )
     .to(Against::Limit("loopback 1 MiB writes, GB/s", 1000.0), 0.5),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Turns are written down in their order, not in that of their figures.
+    #[test]
+    fn the_middle_is_that_of_the_sorted_figures() {
+        assert_eq!(middle(&json!([300.0, 400.0, 100.0])), Some(300.0));
+        assert_eq!(middle(&json!([])), None);
+    }
+}

@@ -3,6 +3,7 @@
 
 use super::goals;
 use super::results::Results;
+use super::sheet::median;
 use crate::Outcome;
 use crate::kafka::process::create;
 use crate::shell::root;
@@ -38,7 +39,7 @@ pub fn run() -> Outcome {
         let row = |name: &str| {
             let bar = |(number, column): (usize, &&str)| {
                 let figures = results.sorted(name, column);
-                let middle = *figures.get(figures.len() / 2)?;
+                let middle = median(&figures)?;
                 Some((number, [*figures.first()?, middle, *figures.last()?]))
             };
             Row { label: label(name), bars: columns.iter().enumerate().filter_map(bar).collect() }

@@ -38,10 +38,7 @@ impl Results {
     pub fn sorted(&self, name: &str, column: &str) -> Vec<f64> {
         let mut figures = self.0["sheet"]["figures"].as_array().into_iter().flatten();
         let found = figures.find(|figure| figure["name"] == name);
-        let all = found.and_then(|figure| figure["of"][column].as_array()).into_iter().flatten();
-        let mut all: Vec<f64> = all.filter_map(Value::as_f64).collect();
-        all.sort_by(f64::total_cmp);
-        all
+        found.map(|figure| sorted(&figure["of"][column])).unwrap_or_default()
     }
 
     /// A contestant's median of the first figure whose name has all these words.
@@ -70,4 +67,12 @@ impl Results {
             of("load"),
         )
     }
+}
+
+/// The figures of an array, sorted.
+pub fn sorted(figures: &Value) -> Vec<f64> {
+    let all = figures.as_array().into_iter().flatten();
+    let mut all: Vec<f64> = all.filter_map(Value::as_f64).collect();
+    all.sort_by(f64::total_cmp);
+    all
 }
