@@ -5,6 +5,7 @@
 use super::block::{self, Plan};
 use super::contestant::KAFKA;
 use super::load::Figure;
+use super::perf;
 use super::process::cpu_seconds;
 use super::sheet::Named;
 use crate::Outcome;
@@ -84,7 +85,8 @@ pub fn consume(plan: Plan, mib: u64) -> Outcome {
     let broker = KAFKA.start("consume")?;
     for (bytes, _) in SIZES {
         create_topic(&broker, &topic(bytes))?;
-        fill(&broker, &topic(bytes), records(mib, bytes), bytes)?;
+        // By Kafka's own tool, so that the batches are nobody's invention.
+        perf::produce(&broker, &topic(bytes), records(mib, bytes), bytes, &[])?;
     }
     let turn = |client: Client, _| {
         let mut figures = Vec::new();
@@ -111,7 +113,7 @@ pub fn produce(plan: Plan, mib: u64) -> Outcome {
             create_topic(&broker, &topic)?;
             let done = run(client, "write", &broker, &topic, (mib, bytes))?;
             figures.extend(named(&format!("produce {size}"), &done, bytes));
-            topic_tool(&broker, &["--delete", "--topic", &topic])?;
+            delete_topic(&broker, &topic)?;
         }
         Ok(figures)
     };
@@ -178,22 +180,13 @@ fn run(
 }
 
 fn create_topic(broker: &Broker, topic: &str) -> Outcome {
-    let partitions = PARTITIONS.to_string();
-    topic_tool(broker, &["--create", "--topic", topic, "--partitions", &partitions])
+    perf::create_topic(broker, topic, &PARTITIONS.to_string())
 }
 
-fn topic_tool(broker: &Broker, arguments: &[&str]) -> Outcome {
+fn delete_topic(broker: &Broker, topic: &str) -> Outcome {
     let mut command = java_class("org.apache.kafka.tools.TopicCommand")?;
-    quiet(command.args(arguments).args(["--bootstrap-server", &broker.bootstrap]))
-}
-
-/// By Kafka's own tool, so that the batches are nobody's invention.
-fn fill(broker: &Broker, topic: &str, records: u64, bytes: u64) -> Outcome {
-    let mut command = java_class("org.apache.kafka.tools.ProducerPerformance")?;
-    command.args(["--topic", topic, "--throughput", "-1"]);
-    command.args(["--num-records", &records.to_string(), "--record-size", &bytes.to_string()]);
-    let bootstrap = format!("bootstrap.servers={}", broker.bootstrap);
-    quiet(command.args(["--command-property", &bootstrap, "acks=all", "linger.ms=5"]))
+    command.args(["--delete", "--topic", topic]);
+    quiet(command.args(["--bootstrap-server", &broker.bootstrap]))
 }
 
 fn install() -> Outcome {

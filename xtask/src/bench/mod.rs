@@ -31,7 +31,7 @@ use block::Plan;
 const USAGE: &str = "\
 usage: cargo xtask bench NAME [--quick] [--repeat N] [--mib N]
 
-  all           every one below in turn
+  all           every one below in turn, but for consume and produce
   limits        what the machine can do right now, without any broker
   start         process start to first answer, resident memory when idle
   hb-storm      heartbeats per broker CPU-second, both protocols

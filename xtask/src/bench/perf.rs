@@ -62,7 +62,7 @@ fn turn(who: Contestant, loads: &[Load]) -> Result<Vec<Figure>, String> {
         let broker = who.start("pf")?;
         create_topic(&broker, TOPIC, load.partitions)?;
         let batch = format!("batch.size={}", load.batch);
-        let write = || produce(&broker, TOPIC, load.records, load.bytes, &[&batch]);
+        let write = || produce(&broker, TOPIC, load.records.into(), load.bytes.into(), &[&batch]);
         // A young JVM does a third of what it does warm.
         write()?;
         figures.extend(timed(load, "produce", &broker, write)?);
@@ -102,8 +102,8 @@ pub fn create_topic(broker: &Broker, topic: &str, partitions: &str) -> Outcome {
 pub fn produce(
     broker: &Broker,
     topic: &str,
-    records: u32,
-    bytes: u32,
+    records: u64,
+    bytes: u64,
     settings: &[&str],
 ) -> Result<f64, String> {
     let mut command = java_class("org.apache.kafka.tools.ProducerPerformance")?;
