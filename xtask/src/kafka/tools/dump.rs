@@ -34,6 +34,27 @@ pub fn run(tools: &mut Tools, data: &Path) {
     let logs = files(data, &offsets, "log");
     let wants = ["\"group\":\"console\"", "\"topic\":\"tools\"", "\"protocolType\":\"consumer\""];
     dump(tools, &logs, "--offsets-decoder", |text| contains_all(text, &wants));
+    let logs = files(data, &group_partition(data, "mixed"), "log");
+    dump(tools, &logs, "--offsets-decoder", mixed_group);
+}
+
+/// The records of a group that was classic, had a classic member as one of the consumer protocol,
+/// and was classic again.
+fn mixed_group(text: &str) -> Result<(), String> {
+    let of_mixed = text.lines().filter(|line| line.contains("\"mixed\""));
+    let of_mixed = of_mixed.collect::<Vec<_>>().join("\n");
+    contains_all(
+        &of_mixed,
+        &[
+            "\"protocolType\":\"consumer\"",
+            "\"clientId\":\"old\"",
+            "\"classicMemberMetadata\":{\"sessionTimeoutMs\":45000",
+            "\"clientId\":\"new\"",
+            "\"classicMemberMetadata\":null",
+            "\"assignmentEpoch\":",
+            "\"memberEpoch\":",
+        ],
+    )
 }
 
 /// Dumps files and refuses whatever the tool found amiss in them.

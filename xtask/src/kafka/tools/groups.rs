@@ -29,16 +29,67 @@ pub fn run(tools: &mut Tools) {
     }
     tools.await_text(GROUPS, "--describe --group modern --state", &["Empty"]);
     tools.expect(GROUPS, "--delete --group modern", &["('modern') was successful."]);
+    if let Err(problem) = migration(tools) {
+        tools.note("consumer.ConsoleConsumer", "(migration)", Err(problem));
+    }
+}
+
+/// A classic group takes in a member of the consumer protocol, is one of that protocol while both
+/// are in it, and a classic one again when only the classic member is left (KIP-848, "Online
+/// Migration"; KIP-1099 for what the tool shows of it).
+fn migration(tools: &mut Tools) -> Result<(), String> {
+    let state = "--describe --group mixed --state";
+    let members = "--describe --group mixed --members --verbose";
+    let old = console(tools, "mixed", &["client.id=old"])?;
+    tools.await_text(GROUPS, state, &["Stable", "range"]);
+    tools.expect(GROUPS, "--list --type classic", &["mixed", "Classic"]);
+    let new = console(tools, "mixed", &["client.id=new", "group.protocol=consumer"])?;
+    tools.await_text(GROUPS, state, &["Stable", "uniform"]);
+    tools.check(GROUPS, members, "", |text| {
+        half_upgraded(text, "old", "false").and_then(|()| half_upgraded(text, "new", "true"))
+    });
+    tools.expect(GROUPS, "--list --type consumer", &["mixed", "Consumer"]);
+    tools.expect(GROUPS, "--describe --group mixed", &["old-", "/127.0.0.1"]);
+    let ended = new.terminate(TIMEOUT);
+    tools.note("consumer.ConsoleConsumer", "(SIGTERM)", ended);
+    tools.await_text(GROUPS, "--list --type classic", &["mixed"]);
+    tools.await_text(GROUPS, state, &["Stable", "range"]);
+    tools.await_text(GROUPS, members, &["old-", "tools:0,1,2,3,4,5"]);
+    let ended = old.terminate(TIMEOUT);
+    tools.note("consumer.ConsoleConsumer", "(SIGTERM)", ended);
+    tools.await_text(GROUPS, state, &["Empty"]);
+    Ok(())
+}
+
+/// `GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS CURRENT-EPOCH CURRENT-ASSIGNMENT TARGET-EPOCH
+/// TARGET-ASSIGNMENT UPGRADED`: this client has half of the topic, where it is to have it.
+fn half_upgraded(text: &str, client: &str, upgraded: &str) -> Result<(), String> {
+    let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let mut rows = rows.filter(|row| row.first() == Some(&"mixed"));
+    let is_so = rows.any(|row| match row[..] {
+        [_, _, "/127.0.0.1", id, "3", epoch, owns, target_epoch, target, state] => {
+            id == client && epoch == target_epoch && owns == target && state == upgraded
+        }
+        _ => false,
+    });
+    let amiss = || format!("{client}, upgraded {upgraded}, has no such half in:\n{text}");
+    is_so.then_some(()).ok_or_else(amiss)
+}
+
+/// A member of a group that reads the topic `tools`.
+fn console(tools: &Tools, group: &str, properties: &[&str]) -> Result<Background, String> {
+    let mut command = java_class("org.apache.kafka.tools.consumer.ConsoleConsumer")?;
+    command.args(["--bootstrap-server", &tools.bootstrap, "--topic", "tools", "--group", group]);
+    for property in properties {
+        command.args(["--command-property", property]);
+    }
+    let name = properties.concat().replace(['=', '.'], "-");
+    Background::start("a member", command, &tools.logs.join(format!("{group}-{name}.log")))
 }
 
 /// A group of the consumer protocol (KIP-848), with its epochs and targets.
 fn consumer_protocol(tools: &mut Tools) -> Result<Background, String> {
-    let mut command = java_class("org.apache.kafka.tools.consumer.ConsoleConsumer")?;
-    command.args(["--bootstrap-server", &tools.bootstrap, "--topic", "tools", "--group", "modern"]);
-    for property in ["client.id=watched", "group.protocol=consumer"] {
-        command.args(["--command-property", property]);
-    }
-    let member = Background::start("a member", command, &tools.logs.join("modern.log"))?;
+    let member = console(tools, "modern", &["client.id=watched", "group.protocol=consumer"])?;
     tools.await_text(GROUPS, "--describe --group modern --state", &["Stable", "uniform"]);
     let members = "--describe --group modern --members --verbose";
     let told = ["watched", "CURRENT-EPOCH", "TARGET-ASSIGNMENT", "tools:0,1,2,3,4,5"];
@@ -62,10 +113,7 @@ fn without_members(tools: &mut Tools) {
 }
 
 fn with_a_member(tools: &mut Tools) -> Result<Background, String> {
-    let mut command = java_class("org.apache.kafka.tools.consumer.ConsoleConsumer")?;
-    command.args(["--bootstrap-server", &tools.bootstrap, "--topic", "tools"]);
-    command.args(["--group", "console", "--command-property", "client.id=watched"]);
-    let member = Background::start("a member", command, &tools.logs.join("member.log"))?;
+    let member = console(tools, "console", &["client.id=watched"])?;
     tools.await_text(GROUPS, "--describe --group console --state", &["Stable", "range"]);
     let members = "--describe --group console --members --verbose";
     tools.expect(GROUPS, members, &["watched-", "/127.0.0.1", "tools:0,1,2,3,4,5"]);
