@@ -92,6 +92,11 @@ impl Builder {
         }
     }
 
+    /// Makes room for so many bytes of records, so that it need not grow.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes);
+    }
+
     /// An empty batch that stands for `header`'s: its offsets, producer, flags and clock, whatever
     /// records it is then given. Compaction builds these; an emptied one keeps the producer's last
     /// sequence alive. The records' timestamps are kept too, and the delete horizon if it has one.

@@ -23,10 +23,12 @@ impl Turn<'_> {
         }
         self.note_committer(call, ask.member);
         let mut records = Vec::with_capacity(ask.topics.iter().map(|t| t.partitions.len()).sum());
+        // `Arc::default()` is one count for all shards, and their cores would pass it to and fro.
+        let no_note = Arc::from("");
         let topics = ask.topics.iter().map(|topic| {
             let known = self.group.hard.offsets().name(topic.topic);
             let name = known.cloned().unwrap_or_else(|| TopicName::from(topic.topic));
-            let outcomes = self.commit_topic(ask, topic, &name, &mut records);
+            let outcomes = self.commit_topic(ask, topic, (&name, &no_note), &mut records);
             (name, outcomes)
         });
         let committed = Committed { topics: topics.collect() };
@@ -76,7 +78,7 @@ impl Turn<'_> {
         &self,
         ask: &Commit<'_>,
         topic: &CommitTopic<'_>,
-        name: &TopicName,
+        shared: (&TopicName, &Arc<str>),
         records: &mut Vec<Record>,
     ) -> Vec<(PartitionId, Result<(), GroupError>)> {
         let is_stale = self.services.is_other_topic(topic.topic, topic.id);
@@ -88,7 +90,7 @@ impl Turn<'_> {
             } else if partition.metadata.len() > note_bytes_max {
                 Err(GroupError::OffsetMetadataTooLarge)
             } else {
-                records.push(self.commit_record(ask, name, topic.id, partition));
+                records.push(self.commit_record(ask, shared, topic.id, partition));
                 Ok(())
             };
             (partition.partition, outcome)
@@ -99,7 +101,7 @@ impl Turn<'_> {
     fn commit_record(
         &self,
         ask: &Commit<'_>,
-        topic: &TopicName,
+        (topic, no_note): (&TopicName, &Arc<str>),
         topic_id: TopicId,
         partition: &CommitPartition<'_>,
     ) -> Record {
@@ -107,7 +109,7 @@ impl Turn<'_> {
             offset: partition.offset,
             leader_epoch: partition.leader_epoch,
             metadata: if partition.metadata.is_empty() {
-                Arc::default()
+                Arc::clone(no_note)
             } else {
                 Arc::from(partition.metadata)
             },
