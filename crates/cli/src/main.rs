@@ -17,6 +17,7 @@ mod topic;
 mod when;
 
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// A Kafka-compatible broker whose heart is the coordination of consumer groups.
@@ -38,7 +39,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
+    match Arguments::parse_from(command_first(std::env::args_os().collect())).command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Topic(arguments) => topic::run(arguments),
         Command::Group(arguments) => group::run(arguments),
@@ -48,10 +49,48 @@ fn main() -> ExitCode {
     }
 }
 
+/// Flags of [`session::FLAGS`] may stand in front of the command; clap knows them behind it.
+fn command_first(mut words: Vec<OsString>) -> Vec<OsString> {
+    let mut at = 1;
+    while let Some(word) = words.get(at).and_then(|word| word.to_str()) {
+        let names = |flag: &&str| word.strip_prefix(**flag);
+        match session::FLAGS.iter().find_map(names) {
+            Some("") => at += 2,
+            Some(value) if value.starts_with('=') || !word.starts_with("--") => at += 1,
+            _ => break,
+        }
+    }
+    if at < words.len() {
+        words[1..=at].rotate_right(1);
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    #[test]
+    fn flags_of_the_connection_may_come_first() {
+        let reordered = |line: &str| {
+            let words = line.split(' ').map(OsString::from).collect();
+            command_first(words).join(std::ffi::OsStr::new(" ")).into_string().unwrap()
+        };
+        for (given, read) in [
+            ("ottla --brokers b:1 topic list", "ottla topic --brokers b:1 list"),
+            ("ottla -bb:1 --output=json group list", "ottla group -bb:1 --output=json list"),
+            ("ottla topic list --brokers b:1", "ottla topic list --brokers b:1"),
+            ("ottla --brokers b:1", "ottla --brokers b:1"),
+            ("ottla --brokersx topic", "ottla --brokersx topic"),
+            ("ottla --help", "ottla --help"),
+        ] {
+            assert_eq!(reordered(given), read);
+        }
+        let line = ["ottla", "--brokers", "b:1", "-o", "json", "group", "offsets", "show", "g"];
+        let words = command_first(line.map(OsString::from).into());
+        assert!(Arguments::try_parse_from(words).is_ok());
+    }
 
     /// A doc comment in the wrong place (on the variant, or on what is flattened) hides another.
     fn assert_explained(command: &clap::Command) {

@@ -29,6 +29,24 @@ impl FromStr for Selection {
     }
 }
 
+/// Partitions as [`Selection`] reads them: `orders:0,3-5 payments:1`.
+pub(crate) fn list(partitions: &[TopicPartition]) -> String {
+    let mut sorted: Vec<&TopicPartition> = partitions.iter().collect();
+    sorted.sort();
+    let topics = sorted.chunk_by(|a, b| a.topic == b.topic);
+    let topic = |partitions: &[&TopicPartition]| {
+        let runs = partitions.chunk_by(|a, b| a.partition.0 + 1 == b.partition.0);
+        let run = |run: &[&TopicPartition]| match run {
+            [only] => only.partition.to_string(),
+            [first, .., last] => format!("{}-{}", first.partition, last.partition),
+            [] => String::new(),
+        };
+        let runs: Vec<String> = runs.map(run).collect();
+        format!("{}:{}", partitions[0].topic, runs.join(","))
+    };
+    topics.map(topic).collect::<Vec<_>>().join(" ")
+}
+
 fn range(text: &str) -> Result<(i32, i32), String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let number = |text: &str| text.trim().parse::<u16>().map(i32::from);
@@ -75,6 +93,14 @@ mod tests {
         };
         let selected = text.parse::<Selection>()?.of(&topic)?;
         Ok(selected.iter().map(|partition| partition.partition.0).collect())
+    }
+
+    #[test]
+    fn partitions_are_told_as_they_are_read() {
+        let all = [("b", 1), ("a", 5), ("a", 0), ("a", 4), ("a", 3), ("a", 7)];
+        let all = all.map(|(topic, partition)| TopicPartition::new(topic, partition));
+        assert_eq!(list(&all), "a:0,3-5,7 b:1");
+        assert_eq!(list(&[]), "");
     }
 
     #[test]

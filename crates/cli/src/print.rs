@@ -53,6 +53,11 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// So many of something: `1 record`, `2 records`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// The failure of a write to standard output.
 pub(crate) fn unwritten(error: io::Error) -> Failure {
     match error.kind() {

@@ -60,11 +60,11 @@ async fn produce(arguments: &Arguments) -> Result<(), Failure> {
     let config = arguments.session.producer()?.compression_type(arguments.compression);
     let producer = Producer::new(config)?;
     let stored = Cell::new(0u64);
-    let telling = || format!("{} records are stored ...", stored.get());
+    let telling = || format!("{} stored ...", print::count(stored.get(), "record"));
     let work = send_all(arguments, &producer, &stored);
     progress::telling(telling, work).await?;
     match arguments.session.output {
-        Format::Table => print::note(&format!("{} records are stored.", stored.get())),
+        Format::Table => print::note(&format!("{} stored.", print::count(stored.get(), "record"))),
         Format::Json => {
             let summary = serde_json::json!({ "topic": arguments.topic, "stored": stored.get() });
             print::line(&summary.to_string())?;

@@ -29,6 +29,10 @@ pub(crate) struct Session {
     command_config: Option<PathBuf>,
 }
 
+/// The flags of [`Session`].
+pub(crate) const FLAGS: [&str; 6] =
+    ["--brokers", "-b", "--output", "-o", "--timeout", "--command-config"];
+
 impl Session {
     /// An administrator of the cluster. Within a runtime only.
     pub(crate) fn admin(&self) -> Result<Admin, Failure> {

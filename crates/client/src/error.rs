@@ -171,7 +171,8 @@ impl ErrorKind {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)?;
+        // A broker may have ended its words with a full stop; the code still follows.
+        f.write_str(self.0.message.trim_end_matches('.'))?;
         if let Some(code) = self.0.code {
             write!(f, ": {code}")?;
         }

@@ -4,6 +4,7 @@ use super::Outcome;
 use super::journal::view::{BlockingView, blocking_table};
 use super::lag::{self, Progress};
 use crate::failure::{Failure, Failures};
+use crate::partitions;
 use crate::print::{self, Cell, Report, Table};
 use crate::progress;
 use crate::session::Session;
@@ -100,6 +101,7 @@ fn member(member: &GroupMember) -> MemberView {
         host: member.host.trim_start_matches('/').to_owned(),
         subscription: member.topics.iter().map(ToString::to_string).collect(),
         partitions: member.assignment.iter().map(ToString::to_string).collect(),
+        owns: partitions::list(&member.assignment),
     }
 }
 
@@ -127,7 +129,7 @@ struct Description {
     protocol_type: String,
     assignor: String,
     epoch: Option<i32>,
-    lag: i64,
+    lag: Option<i64>,
     blocking: Option<Vec<BlockingView>>,
     migration: Option<MigrationView>,
     members: Vec<MemberView>,
@@ -164,6 +166,9 @@ struct MemberView {
     host: String,
     subscription: Vec<String>,
     partitions: Vec<String>,
+    /// The same in few words, for people.
+    #[serde(skip)]
+    owns: String,
 }
 
 #[derive(Serialize)]
@@ -197,7 +202,7 @@ impl Description {
         line("epoch", &self.epoch.map(|epoch| epoch.to_string()).unwrap_or_default());
         line("members", &self.members.len().to_string());
         line("migration", &self.migration.as_ref().map(MigrationView::words).unwrap_or_default());
-        line("lag", &self.lag.to_string());
+        line("lag", &self.lag.map_or_else(|| print::NONE.to_owned(), |lag| lag.to_string()));
         if let Some(blocking @ [_, ..]) = self.blocking.as_deref() {
             text += &format!("\n{}", blocking_table(blocking).text());
         }
@@ -218,7 +223,7 @@ impl Description {
                 member.instance.as_deref().unwrap_or_default().into(),
                 member.client_id.as_str().into(),
                 member.host.as_str().into(),
-                member.partitions.len().into(),
+                member.owns.as_str().into(),
             ]);
         }
         table

@@ -58,9 +58,9 @@ pub(super) fn progress(
     all.collect()
 }
 
-/// The lag of all of them together, as far as it is known.
-pub(super) fn total(progress: &[Progress]) -> i64 {
-    progress.iter().filter_map(Progress::lag).fold(0, i64::saturating_add)
+/// The lag of all of them together, as far as it is known; None where nothing is committed.
+pub(super) fn total(progress: &[Progress]) -> Option<i64> {
+    progress.iter().filter_map(Progress::lag).reduce(i64::saturating_add)
 }
 
 #[cfg(test)]
@@ -98,7 +98,14 @@ mod tests {
         let seen: Vec<_> =
             progress.iter().map(|one| (one.partition.partition.0, one.lag(), one.owner)).collect();
         assert_eq!(seen, [(0, Some(7), None), (1, None, Some(0)), (2, Some(0), Some(1))]);
-        assert_eq!(total(&progress), 7);
+        assert_eq!(total(&progress), Some(7));
+    }
+
+    /// A zero would say that the group has read everything.
+    #[test]
+    fn a_group_that_has_committed_nothing_has_no_lag() {
+        let progress = progress(&[], &[member(&[0])], &[latest(0, 8)].into());
+        assert_eq!(total(&progress), None);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub use record::{ConsumerRecord, Record, Records};
 pub use stream::RecordStream;
 
 use crate::cluster::{Cluster, EndWithMe, Interest};
-use crate::{ConsumerConfig, Error, ErrorKind, Result, clock};
+use crate::{ConsumerConfig, Error, ErrorKind, GroupProtocol, Result, clock};
 use auto_commit::AutoCommit;
 use event::RebalanceEvent;
 use fetcher::Fetcher;
@@ -179,6 +179,24 @@ impl Consumer {
     pub fn subscribe_matching(&mut self, filter: TopicFilter) -> Result<()> {
         self.begin(Subscription::Group)?;
         self.shared.command(Command::SubscribeMatching(Arc::new(filter)))
+    }
+
+    /// Shares the topics whose whole name matches a pattern with the group, as the coordinator
+    /// matches it (RE2's syntax, KIP-848): it hears of new topics by itself, and all members with
+    /// one pattern mean the same topics. [`Self::subscribe_matching`] matches here instead, in
+    /// every protocol.
+    ///
+    /// # Errors
+    /// `Config` without a group, without a pattern, or where `group.protocol` is not `consumer`;
+    /// `State`, if partitions are assigned by hand. Polling fails with `Config`, if the coordinator
+    /// does not understand the pattern, and with `Unsupported`, if it matches none.
+    pub fn subscribe_regex(&mut self, pattern: &str) -> Result<()> {
+        if self.shared.config.group_protocol != GroupProtocol::Consumer || pattern.is_empty() {
+            let message = "a pattern for the coordinator needs `group.protocol=consumer`, and text";
+            return Err(Error::new(ErrorKind::Config, message));
+        }
+        self.begin(Subscription::Group)?;
+        self.shared.command(Command::SubscribeRegex(pattern.to_owned()))
     }
 
     /// Reads exactly these partitions, whoever else does. With a group, from its committed

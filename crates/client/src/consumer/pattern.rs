@@ -17,6 +17,7 @@ use std::fmt;
 /// ```
 #[derive(Clone)]
 pub struct TopicFilter {
+    /// Empty if every topic is.
     allowed: Vec<Regex>,
     denied: Vec<Regex>,
 }
@@ -28,6 +29,11 @@ impl TopicFilter {
     /// `Config`, if that is no regular expression.
     pub fn allow(pattern: &str) -> Result<Self> {
         Ok(Self { allowed: vec![compile(pattern)?], denied: Vec::new() })
+    }
+
+    /// Every topic.
+    pub(super) fn all() -> Self {
+        Self { allowed: Vec::new(), denied: Vec::new() }
     }
 
     /// And those whose whole name matches this.
@@ -51,7 +57,7 @@ impl TopicFilter {
     /// Whether a topic of this name is meant.
     pub fn matches(&self, topic: &str) -> bool {
         let is_in = |list: &[Regex]| list.iter().any(|one| one.is_match(topic));
-        is_in(&self.allowed) && !is_in(&self.denied)
+        (self.allowed.is_empty() || is_in(&self.allowed)) && !is_in(&self.denied)
     }
 }
 

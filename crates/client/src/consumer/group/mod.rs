@@ -33,6 +33,8 @@ use wire::Kind;
 pub(super) enum Command {
     Subscribe(Vec<TopicName>),
     SubscribeMatching(Arc<TopicFilter>),
+    /// By a pattern that the coordinator matches (KIP-848).
+    SubscribeRegex(String),
     Unsubscribe,
     /// The application has given up what it was asked for.
     Revoked,
@@ -157,6 +159,7 @@ impl Driver {
         match command {
             Some(Command::Subscribe(topics)) => self.subscribe(topics, None),
             Some(Command::SubscribeMatching(filter)) => self.subscribe(Vec::new(), Some(filter)),
+            Some(Command::SubscribeRegex(pattern)) => self.subscribe_regex(pattern),
             Some(Command::Unsubscribe) => {
                 self.standing = Standing::Apart;
                 self.watch.subscribe(Vec::new(), None);
@@ -346,7 +349,8 @@ impl Driver {
         let number = self.lane(lane).number;
         let Some(connection) = self.lane(lane).connection().cloned() else { return };
         while let Some((call, request)) = self.lane(lane).queue.pop_front() {
-            match wire::send(&connection, &request, &snapshot, patience) {
+            let regex = self.watch.regex();
+            match wire::send(&connection, &request, &snapshot, (patience, regex)) {
                 Ok((kind, awaited)) => {
                     let events = self.events.0.clone();
                     tokio::spawn(async move {
@@ -378,6 +382,9 @@ impl Driver {
 
     /// The coordinator lacks the consumer protocol: it is a classic member from now on.
     fn fall_back(&mut self, error: &Error) {
+        if self.watch.regex().is_some_and(|pattern| !pattern.is_empty()) {
+            return self.fail_regex(error);
+        }
         let group = &self.shared.config.group_id;
         tracing::warn!(group, %error, "`group.protocol=consumer` falls back to `classic`");
         self.main.close();

@@ -2,9 +2,9 @@
 //! leader's part asks for, and those the consumer reads without the group's doing.
 
 use super::{Driver, Standing};
-use crate::clock;
 use crate::cluster::{Cluster, Interest, Snapshot};
 use crate::consumer::pattern::TopicFilter;
+use crate::{Error, ErrorKind, clock};
 use ottla_model::{TopicName, TopicsView};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,11 +20,19 @@ pub(super) struct Watch {
     assigned: BTreeSet<TopicName>,
     subscribed: Vec<TopicName>,
     filter: Option<Arc<TopicFilter>>,
+    /// The pattern that the coordinator matches; empty once there is none any more.
+    regex: Option<String>,
 }
 
 impl Watch {
     pub(super) fn subscribe(&mut self, topics: Vec<TopicName>, filter: Option<Arc<TopicFilter>>) {
         (self.subscribed, self.filter) = (topics, filter);
+        self.regex.iter_mut().for_each(String::clear);
+    }
+
+    /// What the coordinator has to hear of a pattern whenever it hears of topics.
+    pub(super) fn regex(&self) -> Option<&str> {
+        self.regex.as_deref()
     }
 
     pub(super) fn subscribed(&self) -> Vec<TopicName> {
@@ -66,6 +74,8 @@ impl Watch {
             return false;
         };
         let all = snapshot.topics.values().filter(|topic| topic.error.is_none());
+        // What the coordinator matches is its own business: any topic may come.
+        let excludes_internal = excludes_internal && self.regex().is_none_or(str::is_empty);
         let matching = all.filter(|topic| !(excludes_internal && topic.is_internal));
         let matching = matching.filter(|topic| filter.matches(&topic.name));
         let topics: Vec<TopicName> = matching.map(|topic| topic.name.clone()).collect();
@@ -79,11 +89,31 @@ impl Driver {
     pub(super) fn subscribe(&mut self, topics: Vec<TopicName>, filter: Option<Arc<TopicFilter>>) {
         self.standing = Standing::Member;
         let is_pattern = filter.is_some();
+        // Its topics may stay the same while the coordinator's pattern does not.
+        if self.watch.regex().is_some_and(|pattern| !pattern.is_empty()) {
+            self.member.unsubscribe(clock::now());
+        }
         self.watch.subscribe(topics, filter);
         self.watch.know(&self.shared.cluster);
         if !is_pattern {
             self.member.subscribe(self.watch.subscribed(), clock::now());
         }
+    }
+
+    /// The member knows of all topics there are, so that whatever it is assigned has a name; the
+    /// coordinator hears of the pattern alone.
+    pub(super) fn subscribe_regex(&mut self, pattern: String) {
+        self.subscribe(Vec::new(), Some(Arc::new(TopicFilter::all())));
+        self.watch.regex = Some(pattern);
+    }
+
+    /// A classic member would have to match the pattern itself, perhaps otherwise.
+    pub(super) fn fail_regex(&mut self, error: &Error) {
+        let message = format!("the coordinator matches no patterns: {error}");
+        self.fail(Error::new(ErrorKind::Unsupported, message));
+        self.standing = Standing::Apart;
+        self.watch.subscribe(Vec::new(), None);
+        self.member.unsubscribe(clock::now());
     }
 
     pub(super) fn on_snapshot(&mut self, snapshot: &Snapshot) {

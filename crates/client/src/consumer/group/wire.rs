@@ -26,7 +26,8 @@ pub(super) enum Kind {
     Fetch,
 }
 
-/// Sends a request; its answer must come within `patience`.
+/// Sends a request; its answer must come within `patience`. Where `regex` is some, a member's
+/// heartbeat that tells of topics tells of this pattern instead, or that there is none any more.
 ///
 /// # Errors
 /// `Unsupported`, if the coordinator lacks the API or a version that can say it; `Retriable`, if
@@ -35,7 +36,7 @@ pub(super) fn send(
     connection: &Connection,
     request: &Request,
     snapshot: &Snapshot,
-    patience: Duration,
+    (patience, regex): (Duration, Option<&str>),
 ) -> Result<(Kind, Awaited)> {
     let id = |topic: &str| snapshot.topic(topic).map(|topic| topic.id).filter(|id| !id.is_zero());
     let sent = match request.ask() {
@@ -53,7 +54,13 @@ pub(super) fn send(
             let request = convert::register_heartbeat::request(&ask);
             (Kind::RegisterHeartbeat, connection.start(version, &request, patience)?)
         }
-        Ask::ConsumerHeartbeat(ask) => {
+        Ask::ConsumerHeartbeat(mut ask) => {
+            if let (Some(topics), Some(pattern)) = (&mut ask.topics, regex) {
+                ask.regex = Some(pattern);
+                if !pattern.is_empty() {
+                    topics.clear();
+                }
+            }
             let version = connection.version(ApiKey::ConsumerGroupHeartbeat)?;
             let request = convert::consumer_heartbeat::request(&ask);
             (Kind::Beat, connection.start(version, &request, patience)?)
