@@ -53,7 +53,7 @@ fn main() -> ExitCode {
 fn command_first(mut words: Vec<OsString>) -> Vec<OsString> {
     let mut at = 1;
     while let Some(word) = words.get(at).and_then(|word| word.to_str()) {
-        let names = |flag: &&str| word.strip_prefix(**flag);
+        let names = |flag: &&str| word.strip_prefix(*flag);
         match session::FLAGS.iter().find_map(names) {
             Some("") => at += 2,
             Some(value) if value.starts_with('=') || !word.starts_with("--") => at += 1,
