@@ -52,8 +52,8 @@ async fn a_pattern_is_followed_by_consumer_members() {
     consumer.close().await.unwrap();
 }
 
-/// KIP-848: the coordinator matches the pattern, and hears of new topics by itself; another pattern,
-/// and names in its place, are other subscriptions.
+/// KIP-848: the coordinator matches the pattern, and hears of new topics by itself; another
+/// pattern, and names in its place, are other subscriptions.
 #[tokio::test]
 async fn a_pattern_is_matched_by_the_coordinator() {
     let base = topic("848-regex", 1).await;
