@@ -11,6 +11,8 @@ use std::time::Instant;
 struct Size {
     /// Seeds of the swarm.
     seeds: &'static str,
+    /// Seconds of the search through all states of a small group.
+    space_seconds: &'static str,
     /// Rounds of kill -9.
     rounds: &'static str,
     /// Lives of a broker over a disk that fails.
@@ -31,6 +33,7 @@ struct Size {
 
 const SCALED: Size = Size {
     seeds: "10000",
+    space_seconds: "20",
     rounds: "10",
     lives: "200",
     logs: "400",
@@ -42,6 +45,7 @@ const SCALED: Size = Size {
 };
 const FULL: Size = Size {
     seeds: "100000",
+    space_seconds: "600",
     rounds: "200",
     lives: "5000",
     logs: "50000",
@@ -75,6 +79,8 @@ pub fn run(arguments: &[String]) -> Outcome {
     })?;
     let swarm = ["--release", "-p", "ottla-group", "--test", "swarm"];
     step("swarm", || scaled("OTTLA_SEEDS", seeds, &swarm))?;
+    let space = ["--release", "-p", "ottla-group", "--test", "space"];
+    step("state space", || scaled("OTTLA_SPACE_SECONDS", size.space_seconds, &space))?;
     let bad_logs = ["-p", "ottla-storage", "--lib", "simulation"];
     step("logs over a bad disk", || scaled("OTTLA_SEEDS", logs, &bad_logs))?;
     let bad_disk = ["-p", "ottla-broker", "--lib", "simulation"];

@@ -143,6 +143,11 @@ names! {
         CoordinatorFencesNobody,
         /// The coordinator gives members of the consumer protocol what others still hold.
         CoordinatorForgetsHolders,
+        /// The coordinator takes for given up what it told members of the consumer protocol to
+        /// give up.
+        CoordinatorBelievesEveryone,
+        /// The coordinator does not tell members of the consumer protocol what became theirs.
+        CoordinatorTellsNobody,
         /// The coordinator answers of absence before the removal is durable.
         CoordinatorForgetsRemovals,
         /// The coordinator forgets to answer followers when the leader has assigned.

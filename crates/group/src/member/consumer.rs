@@ -20,6 +20,7 @@ use ottla_model::{Instant, MemberId, NodeId, PartitionId, TopicId, TopicName};
 
 /// What a member of this protocol keeps beside what all members do.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "probe", derive(Clone))]
 pub(super) struct Consumer {
     /// What the coordinator last told it that it may own.
     told: consumer::Partitions,

@@ -56,6 +56,7 @@ pub(super) struct Call {
 
 /// The requests under way; few at any time.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "probe", derive(Clone))]
 pub(super) struct Calls {
     last: u64,
     open: Vec<Call>,
@@ -105,5 +106,19 @@ impl Calls {
         let parks = |kind| matches!(kind, Kind::Join | Kind::Sync);
         let is_parked = self.open.iter().any(|call| parks(call.kind));
         if is_parked && !parks(kind) { Lane::Side } else { Lane::Main }
+    }
+}
+
+/// For the search through all states of a group.
+#[cfg(feature = "probe")]
+impl Calls {
+    /// What is under way, and the generation each was sent in.
+    pub(super) fn fingerprint(&self) -> Vec<(Kind, Option<Generation>)> {
+        self.open.iter().map(|call| (call.kind, call.generation)).collect()
+    }
+
+    /// The generation each was sent in.
+    pub(super) fn generations_mut(&mut self) -> impl Iterator<Item = &mut Option<Generation>> {
+        self.open.iter_mut().map(|call| &mut call.generation)
     }
 }

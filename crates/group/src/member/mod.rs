@@ -12,6 +12,8 @@ mod backoff;
 mod classic;
 mod config;
 mod consumer;
+#[cfg(feature = "probe")]
+mod fingerprint;
 mod leader;
 mod link;
 mod offsets;
@@ -63,6 +65,7 @@ use verdict::Kind;
 /// last heartbeat that was answered, or a rebalance timeout after it sent the last one that was
 /// answered without a rebalance, and a coordinator waits for longer than that.
 #[derive(Debug)]
+#[cfg_attr(feature = "probe", derive(Clone))]
 pub struct Member {
     config: Config,
     /// What it subscribes to, sorted.
@@ -107,6 +110,7 @@ pub struct Member {
 
 /// Which topics are watched and what is known of them.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "probe", derive(Clone))]
 struct Watch {
     round: u64,
     topics: Vec<TopicName>,

@@ -46,6 +46,7 @@ impl core::error::Error for CommitFailed {}
 
 /// What waits for, or is on its way to, the coordinator.
 #[derive(Debug)]
+#[cfg_attr(feature = "probe", derive(Clone))]
 pub(super) struct Offsets {
     last: u64,
     commits: VecDeque<Commit>,
@@ -55,6 +56,7 @@ pub(super) struct Offsets {
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "probe", derive(Clone))]
 struct Commit {
     id: OffsetsId,
     topics: Vec<TopicOffsets>,

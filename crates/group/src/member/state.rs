@@ -22,6 +22,7 @@ use ottla_model::{Instant, TopicName};
 /// A member of the consumer protocol is `Following` in place of all between `Unjoined` and
 /// `Stable`, and `Revoking` while the application gives up what the coordinator took away.
 #[derive(Debug)]
+#[cfg_attr(feature = "probe", derive(Clone))]
 pub(super) enum Phase {
     /// Subscribes to nothing.
     Idle,
@@ -85,6 +86,7 @@ pub(super) enum Phase {
 
 /// Partitions on their way out.
 #[derive(Debug)]
+#[cfg_attr(feature = "probe", derive(Clone))]
 pub(super) struct Revoking {
     /// What the application gives up.
     pub(super) partitions: Partitions,

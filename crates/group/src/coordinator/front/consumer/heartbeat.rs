@@ -51,7 +51,8 @@ impl Turn<'_> {
         let owned = ask.owned.as_ref().map(slots);
         let step = self.advance(&id, ask.standing, owned.as_ref(), subscribed.is_changed, index);
         self.hear_consumer(&id, call);
-        let tells = is_full(ask) || step.changes_hands || !matches!(place, Place::Known);
+        let is_news = step.changes_hands && !probe::has(Fault::CoordinatorTellsNobody);
+        let tells = is_full(ask) || is_news || !matches!(place, Place::Known);
         let interval = self.next_beat(&id, call, step.is_taken || subscribed.is_changed);
         Ok(self.beat(&id, interval, tells))
     }

@@ -1,0 +1,155 @@
+//! The search itself: which state is looked at next, and which was.
+
+use crate::shape::Map;
+use crate::world::{Memory, State};
+use std::collections::VecDeque;
+
+/// Rounds after which everybody must have arrived.
+const ROUNDS_MAX: u8 = 8;
+/// States remembered at most, for the machine's sake.
+const STATES_MAX: usize = 60_000_000;
+
+/// How far a search has come.
+pub struct Search {
+    /// States in sight, with the fewest troubles it takes to get there.
+    seen: Map<u64, u8>,
+    /// From how many states, nothing going wrong, everybody arrives after how many rounds.
+    rounds: Map<u64, u8>,
+    memory: Memory,
+    /// By the troubles they took: states to look at, each with how it came to be, as numbers of
+    /// [`State::events`].
+    queues: Vec<VecDeque<(State, Vec<u8>)>>,
+    /// States by the troubles it takes to get there.
+    found: Vec<usize>,
+    steps: u64,
+    is_whole: bool,
+}
+
+impl Search {
+    /// A search through all that up to `troubles` events can lead to.
+    pub fn new(troubles: usize) -> Self {
+        let mut search = Self {
+            seen: Map::default(),
+            rounds: Map::default(),
+            memory: Memory::default(),
+            queues: vec![VecDeque::new(); troubles + 1],
+            found: vec![0; troubles + 1],
+            steps: 0,
+            is_whole: false,
+        };
+        search.seen.insert(State::begin().key(), 0);
+        search.queues[0].push_back((State::begin(), Vec::new()));
+        search
+    }
+
+    /// Looks on as long as it may; the first thing that is wrong, and how it comes to be.
+    pub fn run(&mut self, may_go_on: impl Fn() -> bool) -> Result<(), String> {
+        for troubles in 0..self.queues.len() {
+            while let Some((state, path)) = self.queues[troubles].pop_front() {
+                if self.seen.get(&state.key()) != Some(&(troubles as u8)) {
+                    // It was looked at with fewer troubles meanwhile.
+                    continue;
+                }
+                self.found[troubles] += 1;
+                self.look_at(&state, &path, troubles)?;
+                let is_full = self.seen.len() >= STATES_MAX;
+                if self.states().is_multiple_of(CHECK_EVERY) && (is_full || !may_go_on()) {
+                    return Ok(());
+                }
+            }
+        }
+        self.is_whole = true;
+        Ok(())
+    }
+
+    /// How many states were looked at.
+    pub fn states(&self) -> usize {
+        self.found.iter().sum()
+    }
+
+    /// What was looked at, in words.
+    pub fn summary(&self) -> String {
+        let longest = self.rounds.values().max().copied().unwrap_or_default();
+        let waiting: usize = self.queues.iter().map(VecDeque::len).sum();
+        let rest = match self.is_whole {
+            true => String::from("all of them"),
+            false => format!("{waiting} more in sight"),
+        };
+        format!(
+            "{} states of 3 members, 2 topics, 3 partitions, by troubles {:?}, {rest}; {} steps; \
+             everybody arrives within {longest} rounds",
+            self.states(),
+            self.found,
+            self.steps,
+        )
+    }
+
+    fn look_at(&mut self, state: &State, path: &[u8], troubles: usize) -> Result<(), String> {
+        let told = |wrong: String| format!("{wrong}, after {:?}", retold(path));
+        self.arrive(state).map_err(told)?;
+        for (number, event) in (0..).zip(state.events()) {
+            let troubles = troubles + usize::from(event.is_trouble());
+            if troubles >= self.queues.len() {
+                continue;
+            }
+            self.steps += 1;
+            let next = state.after(event, &mut self.memory);
+            let next = next.map_err(|wrong| format!("{event:?}: {}", told(wrong)))?;
+            let fewest = self.seen.entry(next.key()).or_insert(u8::MAX);
+            if usize::from(*fewest) > troubles {
+                *fewest = troubles as u8;
+                let path = path.iter().copied().chain([number]).collect();
+                self.queues[troubles].push_back((next, path));
+            }
+        }
+        Ok(())
+    }
+
+    /// Convergence as an *always* property: what one round leads to is known, or looked at too.
+    fn arrive(&mut self, state: &State) -> Result<(), String> {
+        let mut on_the_way = Vec::new();
+        let mut state = state.clone();
+        let mut rounds = loop {
+            let key = state.key();
+            if let Some(rounds) = self.rounds.get(&key) {
+                break *rounds;
+            }
+            if state.has_arrived() {
+                self.rounds.insert(key, 0);
+                break 0;
+            }
+            on_the_way.push(key);
+            if on_the_way.len() > usize::from(ROUNDS_MAX) {
+                return Err("somebody does not arrive".into());
+            }
+            self.steps += 1;
+            state = state.round(&mut self.memory)?;
+        };
+        for key in on_the_way.into_iter().rev() {
+            rounds += 1;
+            self.rounds.insert(key, rounds);
+        }
+        match rounds > ROUNDS_MAX {
+            true => Err("somebody arrives too late".into()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The events of a path.
+fn retold(path: &[u8]) -> Vec<String> {
+    let (mut state, mut memory) = (State::begin(), Memory::default());
+    let mut events = Vec::new();
+    for number in path {
+        let event = state.events()[usize::from(*number)];
+        events.push(format!("{event:?}"));
+        match state.after(event, &mut memory) {
+            Ok(next) => state = next,
+            Err(_) => break,
+        }
+    }
+    events
+}
+
+/// After so many states it is asked whether to go on.
+const CHECK_EVERY: usize = 4096;
