@@ -55,10 +55,14 @@ pub fn run<C: Named>(
         let is_noisy = moved > MOVED_MAX;
         println!("\n{}", sheet.markdown());
         println!("limits moved {:.0} % within the block, load {}", moved * 100.0, process::load());
-        if !is_noisy || tried == tries {
-            return publish(name, plan, &sheet, (&before, &after), is_noisy);
+        // Also if it is repeated: whoever stops the run then keeps the noisy figures.
+        publish(name, plan, &sheet, (&before, &after), is_noisy)?;
+        if !is_noisy {
+            break;
         }
-        println!("too far: the block is repeated");
+        if tried < tries {
+            println!("too far: the block is repeated");
+        }
     }
     Ok(())
 }

@@ -1,13 +1,14 @@
 //! `consume` and `produce`: the client's side of reading and producing, per CPU-second of its own
 //! process. One Apache Kafka for all; the clients take turns, each a speed program
-//! (`matrix/README.md`) that warms up first, counts what it reads and checks the order.
+//! (`matrix/README.md`, run by [`speed`](super::speed)) that warms up first, counts what it reads
+//! and checks the order. Each record size is a block of its own.
 
 use super::block::{self, Plan};
 use super::contestant::KAFKA;
 use super::load::Figure;
 use super::perf;
-use super::process::cpu_seconds;
 use super::sheet::Named;
+use super::speed;
 use crate::Outcome;
 use crate::kafka::broker::Broker;
 use crate::kafka::install::{installed, quiet, text_of};
@@ -15,15 +16,42 @@ use crate::kafka::{self, java_class};
 use crate::matrix::java::{classes, compile};
 use crate::matrix::{build_go, wheels};
 use crate::shell::{cargo, root};
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 const PARTITIONS: u32 = 16;
 /// Record sizes in bytes, and how they are called.
 const SIZES: [(u64, &str); 2] = [(100, "100 B"), (1000, "1 KB")];
+/// How long a phase of a run may take: so much, and as long as the slowest may be at its work. The
+/// slowest client measured moves 60 MiB a second on two cores.
+const PHASE_LIMIT: Duration = Duration::from_secs(30);
+const MIB_PER_SECOND_LEAST: u64 = 20;
 /// What a phase that only warms up moves, in MiB, unless the measured one moves less.
 const WARM_MIB: u64 = 250;
+
+/// What one measured phase took.
+struct Done {
+    records: f64,
+    seconds: f64,
+    cpu_seconds: f64,
+}
+
+/// How much is moved.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// MiB of records in each run.
+    pub mib: u64,
+    /// Bytes of a record; each of the known sizes, if none.
+    pub bytes: Option<u64>,
+}
+
+impl Load {
+    fn sizes(self) -> impl Iterator<Item = (u64, &'static str)> {
+        let is_wanted = move |size: &(u64, &str)| self.bytes.is_none_or(|bytes| bytes == size.0);
+        SIZES.into_iter().filter(is_wanted)
+    }
+}
 
 /// Whose client it is; ours last, so that the others are compared with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,73 +107,79 @@ impl Client {
     }
 }
 
-/// Reading what lies in the page cache; `mib` of each record size.
-pub fn consume(plan: Plan, mib: u64) -> Outcome {
+/// Reading what lies in the page cache.
+pub fn consume(plan: Plan, load: Load) -> Outcome {
     install()?;
+    load.sizes().try_for_each(|size| consume_size(plan, load.mib, size))
+}
+
+fn consume_size(plan: Plan, mib: u64, (bytes, size): (u64, &str)) -> Outcome {
     let broker = KAFKA.start("consume")?;
-    for (bytes, _) in SIZES {
-        create_topic(&broker, &topic(bytes))?;
-        // By Kafka's own tool, so that the batches are nobody's invention.
-        perf::produce(&broker, &topic(bytes), records(mib, bytes), bytes, &[])?;
-    }
+    let topic = format!("records-{bytes}");
+    create_topic(&broker, &topic)?;
+    // By Kafka's own tool, so that the batches are nobody's invention.
+    perf::produce(&broker, &topic, records(mib, bytes), bytes, &[])?;
     let turn = |client: Client, _| {
-        let mut figures = Vec::new();
-        for (bytes, size) in SIZES {
-            let done = run(client, "read", &broker, &topic(bytes), (mib, bytes))?;
-            figures.extend(named(&format!("read {size}"), &done, bytes));
-        }
-        Ok(figures)
+        let done = run(client, "read", &broker, &topic, (mib, bytes));
+        Ok(figures(&format!("read {size}"), client, done, bytes))
     };
-    block::run("consume", plan, &READERS, turn)?;
-    broker.stop().map(drop)
+    block::run(&format!("consume-{bytes}"), plan, &READERS, turn)?;
+    broker.stop()?;
+    forget("consume")
 }
 
 /// Producing, acknowledged by the page cache, as Kafka does by default.
-pub fn produce(plan: Plan, mib: u64) -> Outcome {
+pub fn produce(plan: Plan, load: Load) -> Outcome {
     install()?;
+    load.sizes().try_for_each(|size| produce_size(plan, load.mib, size))
+}
+
+fn produce_size(plan: Plan, mib: u64, (bytes, size): (u64, &str)) -> Outcome {
     let broker = KAFKA.start("produce")?;
     let turns = std::cell::Cell::new(0);
     let turn = |client: Client, _| {
-        let mut figures = Vec::new();
-        for (bytes, size) in SIZES {
-            turns.set(turns.get() + 1);
-            let topic = format!("produce-{}", turns.get());
-            create_topic(&broker, &topic)?;
-            let done = run(client, "write", &broker, &topic, (mib, bytes))?;
-            figures.extend(named(&format!("produce {size}"), &done, bytes));
-            delete_topic(&broker, &topic)?;
-        }
-        Ok(figures)
+        turns.set(turns.get() + 1);
+        let topic = format!("produce-{}", turns.get());
+        create_topic(&broker, &topic)?;
+        let done = run(client, "write", &broker, &topic, (mib, bytes));
+        delete_topic(&broker, &topic)?;
+        Ok(figures(&format!("produce {size}"), client, done, bytes))
     };
-    block::run("produce", plan, &WRITERS, turn)?;
-    broker.stop().map(drop)
+    block::run(&format!("produce-{bytes}"), plan, &WRITERS, turn)?;
+    broker.stop()?;
+    forget("produce")
 }
 
-fn topic(bytes: u64) -> String {
-    format!("records-{bytes}")
+/// Gigabytes are not left behind.
+fn forget(experiment: &str) -> Outcome {
+    let folder = root().join("target/bench").join(experiment).join("data");
+    std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))
 }
 
 fn records(mib: u64, bytes: u64) -> u64 {
     (mib << 20) / bytes
 }
 
-/// What one measured phase took.
-struct Done {
-    records: f64,
-    seconds: f64,
-    cpu_seconds: f64,
-}
-
-fn named(what: &str, done: &Done, bytes: u64) -> Vec<Figure> {
+/// What a turn found. A run that failed is named and counted, and the others go on.
+fn figures(what: &str, client: Client, done: Result<Done, String>, bytes: u64) -> Vec<Figure> {
+    let failed = format!("{what}: 1 if the run failed");
+    let done = match done {
+        Ok(done) => done,
+        Err(error) => {
+            println!("  FAILED: {}: {error}", client.name());
+            return vec![(failed, 1.0)];
+        }
+    };
+    let Done { records, seconds, cpu_seconds } = done;
     let mb = bytes as f64 / 1e6;
     vec![
-        (format!("{what}: k records/client CPU-s"), done.records / done.cpu_seconds / 1e3),
-        (format!("{what}: MB/client CPU-s"), done.records * mb / done.cpu_seconds),
-        (format!("{what}: k records/s"), done.records / done.seconds / 1e3),
+        (format!("{what}: k records/client CPU-s"), records / cpu_seconds / 1e3),
+        (format!("{what}: MB/client CPU-s"), records * mb / cpu_seconds),
+        (format!("{what}: k records/s"), records / seconds / 1e3),
+        (failed, 0.0),
     ]
 }
 
-/// One process: it warms up, then what it does is counted between its two lines.
 fn run(
     client: Client,
     what: &str,
@@ -153,30 +187,15 @@ fn run(
     topic: &str,
     (mib, bytes): (u64, u64),
 ) -> Result<Done, String> {
-    let count = records(mib, bytes);
     let mut command = client.command();
     command.args([what, &broker.bootstrap, topic, &PARTITIONS.to_string()]);
     command.arg(records(mib.min(WARM_MIB), bytes).to_string());
+    let count = records(mib, bytes);
     command.args([count.to_string(), bytes.to_string()]);
-    let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let mut child = spawned.map_err(|error| format!("cannot start {client:?}: {error}"))?;
-    let mut input = child.stdin.take().ok_or("no input")?;
-    let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
-    let mut phase = |word: &str| {
-        let line = lines.next().and_then(Result::ok).unwrap_or_default();
-        let rest = line.strip_prefix(word).ok_or(format!("{client:?} said `{line}`"))?;
-        let mut words = rest.split_whitespace();
-        let seconds = words.nth(1).and_then(|seconds| seconds.parse::<f64>().ok());
-        Ok::<_, String>((seconds.ok_or("no seconds")?, cpu_seconds(child.id())?))
-    };
-    let (_, cpu_before) = phase("warm")?;
-    input.write_all(b"\n").map_err(|error| error.to_string())?;
-    let (seconds, cpu) = phase("done")?;
-    drop(input);
-    child.wait().map_err(|error| error.to_string())?;
-    let done = Done { records: count as f64, seconds, cpu_seconds: cpu - cpu_before };
-    println!("  {what} {bytes} B: {seconds:.1} s, {:.1} CPU-s", done.cpu_seconds);
-    Ok(done)
+    let limit = PHASE_LIMIT + Duration::from_secs(mib / MIB_PER_SECOND_LEAST);
+    let (seconds, cpu_seconds) = speed::run(command, limit)?;
+    println!("  {what} {bytes} B: {seconds:.1} s, {cpu_seconds:.1} CPU-s");
+    Ok(Done { records: count as f64, seconds, cpu_seconds })
 }
 
 fn create_topic(broker: &Broker, topic: &str) -> Outcome {

@@ -20,6 +20,7 @@ mod rebalances;
 mod recall;
 mod results;
 mod sheet;
+mod speed;
 mod start;
 mod storms;
 
@@ -27,11 +28,12 @@ use crate::Outcome;
 use crate::kafka::NEEDS;
 use crate::kafka::install::{Missing, ensure};
 use block::Plan;
+use clients::Load;
 
 const USAGE: &str = "\
-usage: cargo xtask bench NAME [--quick] [--repeat N] [--mib N]
+usage: cargo xtask bench NAME [--quick] [--repeat N] [--mib N] [--bytes 100|1000]
 
-  all           every one below in turn, but for consume and produce
+  all           every one below in turn
   limits        what the machine can do right now, without any broker
   start         process start to first answer, resident memory when idle
   hb-storm      heartbeats per broker CPU-second, both protocols
@@ -43,7 +45,8 @@ usage: cargo xtask bench NAME [--quick] [--repeat N] [--mib N]
   pf            Kafka's own perf tools as clients: records per second and per broker CPU-second
   rebalance     classic groups of librdkafka members: all start, one joins, one leaves
   consume       records per client CPU-second read from Kafka: ours beside librdkafka, franz-go,
-                Java; --mib of each record size (full: 10240, quick: 300)
+                Java; --mib of each record size (full: 10240, quick: 300), or of --bytes only;
+                a run past its limit of time is killed, named and counted
   produce       the same for producing
   assign        the server assignors beside Kafka's own, on the grid of its bench
   goals         every goal beside what the last runs measured (nothing is run)
@@ -63,8 +66,8 @@ pub fn run(arguments: &[String]) -> Outcome {
         _ => {}
     }
     // It has sizes of its own instead of repetitions.
-    let (plan, mib) = match name.as_str() {
-        "assign" => (Plan { quick: true, repeat: 1 }, 0),
+    let (plan, load) = match name.as_str() {
+        "assign" => plan(&[])?,
         _ => plan(rest)?,
     };
     if let Err(Missing::Toolchain(reason) | Missing::Broken(reason)) = ensure(NEEDS) {
@@ -72,11 +75,9 @@ pub fn run(arguments: &[String]) -> Outcome {
     }
     println!("{}", process::machine());
     match name.as_str() {
-        "all" => ALL.iter().try_for_each(|name| timed(name, plan)),
+        "all" => ALL.iter().try_for_each(|name| timed(name, plan, load)),
         "assign" => assign::run(rest),
-        "consume" => clients::consume(plan, mib),
-        "produce" => clients::produce(plan, mib),
-        name => experiment(name, plan),
+        name => experiment(name, plan, load),
     }
 }
 
@@ -93,22 +94,26 @@ const ALL: &[&str] = &[
     "reb",
     "rebalance",
     "pf",
+    "consume",
+    "produce",
     "assign",
 ];
 
-fn timed(name: &str, plan: Plan) -> Outcome {
+fn timed(name: &str, plan: Plan, load: Load) -> Outcome {
     let begun = std::time::Instant::now();
     println!("\n== {name}");
-    experiment(name, plan)?;
+    experiment(name, plan, load)?;
     println!("== {name} took {} s", begun.elapsed().as_secs());
     Ok(())
 }
 
-fn experiment(name: &str, plan: Plan) -> Outcome {
+fn experiment(name: &str, plan: Plan, load: Load) -> Outcome {
     match name {
         "assign" if plan.quick => assign::run(&["--quick".to_owned()]),
         "assign" => assign::run(&[]),
         "coord-load" => recall::run(plan),
+        "consume" => clients::consume(plan, load),
+        "produce" => clients::produce(plan, load),
         "commit-storm" => storms::commits(plan),
         "hb-storm" => storms::heartbeats(plan),
         "instructions" => instructions::run(&[]),
@@ -131,18 +136,19 @@ fn limits() -> Outcome {
 }
 
 /// The plan, and how much data `consume` and `produce` move.
-fn plan(flags: &[String]) -> Result<(Plan, u64), String> {
+fn plan(flags: &[String]) -> Result<(Plan, Load), String> {
     let quick = flags.iter().any(|flag| flag == "--quick");
     let mut plan = Plan { quick, repeat: if quick { 1 } else { 5 } };
+    let mut load = Load { mib: if quick { 300 } else { 10 << 10 }, bytes: None };
     let mut flags = flags.iter().filter(|flag| *flag != "--quick");
-    let mut mib = if quick { 300 } else { 10 << 10 };
     while let Some(flag) = flags.next() {
-        let count = flags.next().ok_or(USAGE)?;
+        let count = flags.next().and_then(|count| count.parse().ok()).ok_or(USAGE)?;
         match flag.as_str() {
-            "--repeat" => plan.repeat = count.parse().map_err(|_| USAGE)?,
-            "--mib" => mib = count.parse().map_err(|_| USAGE)?,
+            "--repeat" => plan.repeat = usize::try_from(count).map_err(|_| USAGE)?,
+            "--mib" => load.mib = count,
+            "--bytes" => load.bytes = Some(count),
             _ => return Err(USAGE.into()),
         }
     }
-    Ok((plan, mib))
+    Ok((plan, load))
 }
