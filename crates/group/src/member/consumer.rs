@@ -177,6 +177,15 @@ impl Member {
             self.heartbeat_at = now;
         }
         self.reconcile(now);
+        self.ask_for_unknown_topics();
+    }
+
+    /// The coordinator may know topics earlier than whoever told this member of them: they are
+    /// asked for again with each answer that leaves some unknown.
+    fn ask_for_unknown_topics(&mut self) {
+        if !self.consumer.is_whole && self.watch.is_fresh() && !self.resolved().2 {
+            self.watch_again(self.watch.topics.clone());
+        }
     }
 
     fn on_beat_refused(&mut self, error: GroupError, now: Instant) {

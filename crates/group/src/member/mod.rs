@@ -483,10 +483,15 @@ impl Member {
         topics.sort_unstable();
         topics.dedup();
         if topics != self.watch.topics {
-            self.watch.topics = topics.clone();
-            self.watch.round += 1;
-            self.outputs.push_back(Output::Watch { round: self.watch.round, topics });
+            self.watch_again(topics);
         }
+    }
+
+    /// Asks for topics as they are now.
+    fn watch_again(&mut self, topics: Vec<TopicName>) {
+        self.watch.topics.clone_from(&topics);
+        self.watch.round += 1;
+        self.outputs.push_back(Output::Watch { round: self.watch.round, topics });
     }
 
     fn handover(&self) -> Handover {

@@ -38,6 +38,20 @@ fn what_it_was_told_begins_once_the_topic_is_known() {
     assert_eq!(bench.learns_topic(), "assigned:t[0 1]; ");
 }
 
+/// A topic as new as what the coordinator tells of it, or made again under its name: what was
+/// heard of topics before does not say which it is, so they are asked for again, once an answer.
+#[test]
+fn a_topic_newer_than_the_members_knowledge_is_asked_for() {
+    let mut bench = bench_in_the_dark();
+    assert_eq!(bench.topics(&[]), "assigned:; ");
+    assert_eq!(bench.beats(1, None), r#"assigned:; watch["t"]; "#);
+    assert_eq!(bench.topics(&[]), "assigned:; ");
+    assert_eq!(bench.wait(5000, None), "beat Member(1); ");
+    assert_eq!(bench.beats(1, None), r#"assigned:; watch["t"]; "#);
+    assert_eq!(bench.learns_topic(), "assigned:t[0 1]; beat Member(1); ");
+    assert_eq!(bench.beats(1, None), "");
+}
+
 /// KIP-848, member fencing: after a session without an answer others may own what it was told,
 /// whether it had begun to own it or not; also where its process slept and the topic's news is the
 /// first thing to wake it.
