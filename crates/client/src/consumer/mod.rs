@@ -158,7 +158,7 @@ impl Consumer {
     }
 
     /// Shares these topics, and no others, with the group from now on. Returns at once; partitions
-    /// come while the consumer is polled.
+    /// come while the consumer is polled. No topics at all: it leaves the group.
     ///
     /// # Errors
     /// `Config` without a group; `State`, if partitions are assigned by hand.
@@ -172,7 +172,8 @@ impl Consumer {
     }
 
     /// Shares the topics that the filter means with the group. They are found again whenever the
-    /// cluster is looked at (`metadata.max.age.ms`), and other ones are another subscription.
+    /// cluster is looked at (`metadata.max.age.ms`), and other ones are another subscription. While
+    /// it means none, the consumer is a member without partitions.
     ///
     /// # Errors
     /// `Config` without a group; `State`, if partitions are assigned by hand.

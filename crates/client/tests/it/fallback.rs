@@ -5,7 +5,7 @@ use crate::groups::{settle, share_and_take_over};
 use crate::harness::{TestBroker, fill, read, unique};
 use ottla_client::admin::GroupFilter;
 use ottla_client::{
-    Admin, AdminConfig, Consumer, ConsumerConfig, GroupProtocol, NewTopic, OffsetReset,
+    Admin, AdminConfig, Consumer, ConsumerConfig, ErrorKind, GroupProtocol, NewTopic, OffsetReset,
 };
 use std::fmt::Debug;
 use std::sync::{Mutex, Once};
@@ -84,6 +84,15 @@ async fn falls_back(bootstrap: &str) {
     assert_eq!(told, 2, "one for each member: {warnings:?}");
 }
 
+/// A pattern for the coordinator to match is not silently matched otherwise.
+async fn matches_no_patterns(bootstrap: &str) {
+    let mut consumer = Consumer::new(defaults(bootstrap, &unique("fallback"))).unwrap();
+    consumer.subscribe_regex("fallback.*").unwrap();
+    let polled = consumer.poll(std::time::Duration::from_secs(30)).await;
+    assert_eq!(polled.unwrap_err().kind(), ErrorKind::Unsupported);
+    consumer.close().await.unwrap();
+}
+
 /// KIP-848: an answer to ApiVersions without ConsumerGroupHeartbeat.
 #[tokio::test]
 async fn a_broker_that_does_not_know_the_protocol_gets_classic_members() {
@@ -98,6 +107,7 @@ async fn a_broker_that_does_not_know_the_protocol_gets_classic_members() {
         }
     });
     falls_back(&address).await;
+    matches_no_patterns(&address).await;
 }
 
 /// A connection whose first answer, that to ApiVersions, names another key for
@@ -129,7 +139,9 @@ async fn forgetful(client: TcpStream, target: String) {
 #[tokio::test]
 #[ignore = "needs a broker with the protocol switched off: `cargo xtask client` starts one"]
 async fn a_broker_with_the_protocol_switched_off_gets_classic_members() {
-    falls_back(&std::env::var("KAFKA_BOOTSTRAP").unwrap()).await;
+    let address = std::env::var("KAFKA_BOOTSTRAP").unwrap();
+    falls_back(&address).await;
+    matches_no_patterns(&address).await;
 }
 
 /// A group of members with nothing but the defaults uses the consumer protocol where it is.

@@ -3,7 +3,7 @@
 
 use crate::groups::{Heard, poll_until, share_and_take_over};
 use crate::harness::{bootstrap, fill, read, reader, topic, unique};
-use ottla_client::{Consumer, ConsumerConfig, ErrorKind, GroupProtocol, TopicFilter};
+use ottla_client::{Consumer, ConsumerConfig, GroupProtocol, TopicFilter};
 use std::time::Duration;
 
 fn config(group: &str) -> ConsumerConfig {
@@ -50,46 +50,4 @@ async fn a_pattern_is_followed_by_consumer_members() {
     crate::harness::admin().create_topic(more).await.unwrap();
     poll_until(&mut consumer, |consumer| consumer.assignment().len() == 3).await;
     consumer.close().await.unwrap();
-}
-
-/// KIP-848: the coordinator matches the pattern, and hears of new topics by itself; another
-/// pattern, and names in its place, are other subscriptions.
-#[tokio::test]
-async fn a_pattern_is_matched_by_the_coordinator() {
-    let base = topic("848-regex", 1).await;
-    let other = topic("848-other", 3).await;
-    let mut consumer = Consumer::new(config(&unique("848-regex"))).unwrap();
-    consumer.subscribe_regex(&format!("{base}.*")).unwrap();
-    poll_until(&mut consumer, |consumer| consumer.assignment().len() == 1).await;
-    let more = ottla_client::NewTopic::new(format!("{base}-more"), 2);
-    crate::harness::admin().create_topic(more).await.unwrap();
-    fill(&bootstrap(), &base, 1, 0, 10).await;
-    assert_eq!(read(&mut consumer, 10).await, (0..10).collect::<Vec<_>>());
-
-    consumer.subscribe_regex(&other).unwrap();
-    let has = |consumer: &Consumer, topic: &str, count| {
-        let all = consumer.assignment();
-        all.len() == count && all.iter().all(|one| *one.topic == *topic)
-    };
-    poll_until(&mut consumer, |consumer| has(consumer, &other, 3)).await;
-    consumer.subscribe([&*base]).unwrap();
-    poll_until(&mut consumer, |consumer| has(consumer, &base, 1)).await;
-    consumer.close().await.unwrap();
-
-    let mut wrong = Consumer::new(config(&unique("848-regex"))).unwrap();
-    wrong.subscribe_regex("(").unwrap();
-    let error = loop {
-        if let Err(error) = wrong.poll(Duration::from_millis(50)).await {
-            break error;
-        }
-    };
-    assert_eq!(error.kind(), ErrorKind::Config);
-}
-
-/// Only the consumer protocol has such patterns.
-#[tokio::test]
-async fn a_pattern_for_the_coordinator_needs_the_consumer_protocol() {
-    let config = config("unused").group_protocol(GroupProtocol::Classic);
-    let mut consumer = Consumer::new(config).unwrap();
-    assert_eq!(consumer.subscribe_regex("t.*").unwrap_err().kind(), ErrorKind::Config);
 }

@@ -12,6 +12,7 @@ mod groups;
 mod harness;
 mod kip848;
 mod nonsense;
+mod patterns;
 mod producer;
 mod proxy;
 mod register;

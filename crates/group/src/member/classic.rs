@@ -83,7 +83,7 @@ impl Member {
         let giving_up = match self.handover() {
             Handover::Eager => self.owned.clone(),
             Handover::Cooperative => {
-                self.owned.filtered(|topic, _| self.topics.binary_search(topic).is_err())
+                self.owned.filtered(|topic, _| self.wanted().binary_search(topic).is_err())
             }
         };
         self.become_unjoined(reason, now);
@@ -139,7 +139,7 @@ impl Member {
     }
 
     pub(super) fn begin_join(&mut self, node: NodeId, request: Request, now: Instant) {
-        self.phase = Phase::Joining { topics: self.topics.clone(), claimed: self.owned.clone() };
+        self.phase = Phase::Joining { topics: self.wanted().to_vec(), claimed: self.owned.clone() };
         self.joining_since.get_or_insert(now);
         self.send(node, Kind::Join, request, now);
     }
@@ -149,7 +149,7 @@ impl Member {
         let nothing = Partitions::new();
         let last = self.last_assigned.as_ref().map_or(&nothing, |(partitions, _)| partitions);
         Subscription {
-            topics: self.topics.clone(),
+            topics: self.wanted().to_vec(),
             user_data: subscription::user_data(assignor, last, since),
             owned: self.owned.clone(),
             generation: since,
@@ -290,7 +290,7 @@ impl Member {
     /// Starts another rebalance where the world moved on while this one was made.
     pub(super) fn rejoin_if_outdated(&mut self, now: Instant) {
         let Phase::Stable(round) = &self.phase else { return };
-        if round.topics != self.topics {
+        if round.topics != self.wanted() {
             self.rejoin("the subscription changed", now);
         } else if self.has_led_outdated_topics() {
             self.rejoin("topics changed", now);
@@ -472,7 +472,7 @@ impl Member {
         self.drop_commits(now);
         self.outputs.push_back(Output::Left);
         self.phase = if then == Then::Closed { Phase::Closed } else { Phase::Idle };
-        if then == Then::Idle && !self.topics.is_empty() {
+        if then == Then::Idle && self.topics.is_some() {
             self.become_unjoined("subscribed", now);
         }
     }

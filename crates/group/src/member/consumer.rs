@@ -91,7 +91,7 @@ impl Member {
             && self.generation.is_some()
             && consumer.is_whole
             && !consumer.owes_report
-            && consumer.said.as_ref() == Some(&self.topics)
+            && consumer.said.as_deref() == Some(self.wanted())
     }
 
     /// Whether the coordinator may count this member among its own.
@@ -122,18 +122,18 @@ impl Member {
         let says_all = joins || self.consumer.said.is_none();
         let is_early = probe::has(Fault::MemberReportsEarly);
         let reports = says_all || (is_settled || is_early) && self.consumer.owes_report;
-        let is_leaving = self.topics.is_empty();
-        let topics = says_all || self.consumer.said.as_ref() != Some(&self.topics);
+        let is_leaving = self.topics.is_none();
+        let topics = says_all || self.consumer.said.as_deref() != Some(self.wanted());
         let standing = self.generation.map_or(Standing::Joining, Standing::Member);
         let beat = Beat {
             rack: self.config.rack.clone().filter(|_| says_all),
             rebalance_timeout: says_all.then_some(self.config.rebalance_timeout),
-            topics: (topics && !is_leaving).then(|| self.topics.clone()),
+            topics: (topics && !is_leaving).then(|| self.wanted().to_vec()),
             assignor: self.config.remote_assignor.clone().filter(|_| says_all),
             owned: reports.then(|| self.claims()),
             ..Beat::bare(self.sender(), standing)
         };
-        self.consumer.said = Some(self.topics.clone());
+        self.consumer.said = Some(self.wanted().to_vec());
         self.consumer.owes_report &= !(reports && is_settled);
         self.consumer.is_at_peace = is_settled && !self.consumer.owes_report;
         self.consumer.is_known = true;
@@ -173,7 +173,7 @@ impl Member {
             self.consumer.owes_report = true;
             self.consumer.is_whole = false;
         }
-        if self.consumer.said.as_ref() != Some(&self.topics) {
+        if self.consumer.said.as_deref() != Some(self.wanted()) {
             self.heartbeat_at = now;
         }
         self.reconcile(now);

@@ -68,8 +68,9 @@ use verdict::Kind;
 #[cfg_attr(feature = "probe", derive(Clone))]
 pub struct Member {
     config: Config,
-    /// What it subscribes to, sorted.
-    topics: Vec<TopicName>,
+    /// What it subscribes to, sorted; `None` where it wants to be no member. One whose pattern
+    /// matches no topic yet is a member all the same.
+    topics: Option<Vec<TopicName>>,
     watch: Watch,
     link: Link,
     /// Pauses for the coordinator's trouble: not known, not ready, not reachable.
@@ -131,7 +132,7 @@ impl Member {
     pub fn new(config: Config, seed: u64) -> Self {
         let (min, max) = (config.retry_backoff_min, config.retry_backoff_max);
         Self {
-            topics: Vec::new(),
+            topics: None,
             watch: Watch::default(),
             link: Link::Unknown { retry_at: Instant::ZERO },
             backoff: Backoff::new(min, max, seed),
@@ -159,19 +160,17 @@ impl Member {
         }
     }
 
-    /// Subscribes to exactly these topics, and joins if there are any. The same topics again
-    /// change nothing.
+    /// Subscribes to exactly these topics and joins, also where there are none (yet). The same
+    /// topics again change nothing.
     pub fn subscribe(&mut self, topics: impl IntoIterator<Item = TopicName>, now: Instant) {
         let mut topics: Vec<_> = topics.into_iter().collect();
         topics.sort_unstable();
         topics.dedup();
-        if matches!(self.phase, Phase::Failed | Phase::Closed) || self.topics == topics {
+        let is_same = self.topics.as_ref() == Some(&topics);
+        if matches!(self.phase, Phase::Failed | Phase::Closed) || is_same {
             return;
         }
-        if topics.is_empty() {
-            return self.unsubscribe(now);
-        }
-        self.topics = topics;
+        self.topics = Some(topics);
         self.watch_topics(core::iter::empty());
         match &mut self.phase {
             Phase::Idle => self.become_unjoined("subscribed", now),
@@ -185,14 +184,14 @@ impl Member {
 
     /// Subscribes to nothing: gives up what it owns and leaves the group.
     pub fn unsubscribe(&mut self, now: Instant) {
-        self.topics.clear();
+        self.topics = None;
         self.leave(Then::Idle, now);
     }
 
     /// Gives up what it owns, leaves the group (a static member stays known to it until its
     /// session ends) and stops for good.
     pub fn close(&mut self, now: Instant) {
-        self.topics.clear();
+        self.topics = None;
         self.leave(Then::Closed, now);
     }
 
@@ -479,7 +478,7 @@ impl Member {
 
     /// Watches the subscription and what else the leader needs.
     fn watch_topics(&mut self, others: impl Iterator<Item = TopicName>) {
-        let mut topics: Vec<_> = self.topics.iter().cloned().chain(others).collect();
+        let mut topics: Vec<_> = self.wanted().iter().cloned().chain(others).collect();
         topics.sort_unstable();
         topics.dedup();
         if topics != self.watch.topics {
@@ -492,6 +491,11 @@ impl Member {
         self.watch.topics.clone_from(&topics);
         self.watch.round += 1;
         self.outputs.push_back(Output::Watch { round: self.watch.round, topics });
+    }
+
+    /// The topics it subscribes to, sorted.
+    fn wanted(&self) -> &[TopicName] {
+        self.topics.as_deref().unwrap_or_default()
     }
 
     fn handover(&self) -> Handover {

@@ -23,7 +23,7 @@ impl Member {
             host: self.config.host.clone(),
             session_timeout: self.config.session_timeout,
             detection,
-            topics: self.topics.clone(),
+            topics: self.wanted().to_vec(),
         });
         self.begin_join(node, request, now);
     }

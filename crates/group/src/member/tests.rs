@@ -263,6 +263,24 @@ fn first_join_takes_the_id_it_is_given() {
     assert!(bench.member.is_stable());
 }
 
+/// S38: a pattern that means no topic yet makes a member all the same, as Kafka's does, and its
+/// first topic is another subscription.
+#[test]
+fn s38_a_member_of_no_topic_takes_part() {
+    let mut bench = Bench::new(EAGER);
+    assert_eq!(bench.subscribe(&[]), "find; ");
+    bench.find_and_join();
+    let said = bench.joined_by(1, "me", &[("me", &[])], "range");
+    assert_eq!(said, r#"sync 1 ["me="]; "#);
+    assert_eq!(bench.synced(&[]), "assigned:; ");
+    assert_eq!(bench.subscribe(&[]), "");
+    assert_eq!(bench.subscribe(&["t"]), r#"watch["t"]; join "me" range owns:; "#);
+    bench.topics(&[("t", 1)]);
+    bench.joined(2, "me");
+    assert_eq!(bench.synced(&[0]), "assigned:t[0]; ");
+    assert_eq!(bench.subscribe(&[]), "watch[]; revoke:t[0]; ");
+}
+
 /// A leader assigns to members whose topics it did not know, once it does.
 #[test]
 fn leader_learns_topics_before_it_assigns() {

@@ -26,7 +26,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::{mpsc, oneshot};
-use topics::Watch;
+use topics::{Wanted, Watch};
 use wire::Kind;
 
 /// What the consumer wants of its group. Whoever waits for an answer bounds how many there are.
@@ -157,18 +157,15 @@ impl Driver {
     fn on_command(&mut self, command: Option<Command>) {
         let now = clock::now();
         match command {
-            Some(Command::Subscribe(topics)) => self.subscribe(topics, None),
-            Some(Command::SubscribeMatching(filter)) => self.subscribe(Vec::new(), Some(filter)),
+            Some(Command::Subscribe(topics)) if topics.is_empty() => self.unsubscribe(),
+            Some(Command::Subscribe(topics)) => self.subscribe(Wanted::Topics(topics)),
+            Some(Command::SubscribeMatching(filter)) => self.subscribe(Wanted::Matching(filter)),
             Some(Command::SubscribeRegex(pattern)) => self.subscribe_regex(pattern),
-            Some(Command::Unsubscribe) => {
-                self.standing = Standing::Apart;
-                self.watch.subscribe(Vec::new(), None);
-                self.member.unsubscribe(now);
-            }
+            Some(Command::Unsubscribe) => self.unsubscribe(),
             Some(Command::Revoked) => self.member.revoked(now),
             Some(Command::Return) if self.standing == Standing::Late => {
                 self.standing = Standing::Member;
-                self.member.subscribe(self.watch.subscribed(), now);
+                self.take_part();
             }
             Some(Command::Return) => {}
             Some(Command::Commit(topics, reply)) => {
@@ -398,7 +395,7 @@ impl Driver {
         self.member = Member::new(config, clock::seed());
         self.watch.forget();
         match self.standing {
-            Standing::Member => self.member.subscribe(self.watch.subscribed(), clock::now()),
+            Standing::Member => self.take_part(),
             Standing::Closing | Standing::Gone => self.member.close(clock::now()),
             Standing::Apart | Standing::Late => {}
         }

@@ -52,6 +52,22 @@ fn a_topic_newer_than_the_members_knowledge_is_asked_for() {
     assert_eq!(bench.beats(1, None), "");
 }
 
+/// S38: a pattern that means no topic yet makes a member that says so.
+#[test]
+fn s38_a_member_of_no_topic_says_so() {
+    let mut bench = Bench::with(|config| config.protocol = Protocol::Consumer);
+    assert_eq!(bench.subscribe(&[]), "find; ");
+    let call = bench.find.take().expect("a coordinator is looked for");
+    bench.member.handle_coordinator(call, Some(NodeId(1)), bench.now);
+    bench.said();
+    let (_, request) = &bench.open[0];
+    assert!(matches!(request, Request::Beat(beat) if beat.topics.as_deref() == Some(&[])));
+    assert_eq!(bench.beats(1, None), "assigned:; ");
+    assert_eq!(bench.subscribe(&["t"]), r#"watch["t"]; beat Member(1); "#);
+    let (_, request) = &bench.open[0];
+    assert!(matches!(request, Request::Beat(beat) if beat.topics == Some(vec!["t".into()])));
+}
+
 /// KIP-848, member fencing: after a session without an answer others may own what it was told,
 /// whether it had begun to own it or not; also where its process slept and the topic's news is the
 /// first thing to wake it.
