@@ -444,12 +444,16 @@ impl Loading {
         };
         let mut recovery = self.recovery;
         // The old checkpoint will do as well: a full disk must not keep the log from being read.
-        // But without any checkpoint a lost write could pass for a gap.
+        // But without any checkpoint a lost write could pass for a gap, so nothing is appended
+        // until [`Log::recover`] has written one.
         if checked != usize::MAX
             && let Err(error) = log.write_checkpoint_now(checked)
         {
             if gaps_allowed {
-                return Err(error);
+                let poison = log.poison("write the first checkpoint", &error);
+                if !poison.disk_full {
+                    return Err(error);
+                }
             }
             recovery.notes.push(format!("cannot write the checkpoint: {error}"));
         }

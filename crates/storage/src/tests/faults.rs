@@ -230,3 +230,42 @@ fn a_failed_deletion_of_records_deletes_nothing_after_a_cut() {
         assert_eq!(rig.all(), before, "seed {seed}");
     }
 }
+
+/// Issue 3: a start on a full disk. Whatever a kill left to write (checkpoint, note, indexes), the
+/// log is readable, refuses appends retriably, and takes them once there is room.
+#[test]
+fn a_log_opens_for_reading_on_a_full_disk() {
+    for (lost, synced) in [("", true), ("", false), ("recovery-checkpoint", true)] {
+        let mut rig = Rig::new(small());
+        for _ in 0..40 {
+            rig.put("a", 3);
+        }
+        if synced {
+            rig.sync();
+        }
+        if !lost.is_empty() {
+            fs::Fs::remove(&rig.fs, &Path::new(DIR).join(lost)).unwrap();
+        }
+        let before = rig.all();
+        rig.fs.set_room(Some(0));
+        for _ in 0..3 {
+            assert_eq!(rig.kill().cuts, []);
+            assert_eq!(rig.all(), before, "{lost} {synced}");
+            let refused = next(&mut rig).unwrap_err();
+            let full = match &refused {
+                AppendError::DiskFull(_) => true,
+                AppendError::Poisoned(poison) => poison.disk_full,
+                _ => false,
+            };
+            assert!(full, "{refused}");
+        }
+        rig.fs.set_room(None);
+        rig.log.recover(rig.now()).unwrap();
+        rig.epoch = rig.log.leader_epoch().unwrap().0;
+        assert_eq!(next(&mut rig).unwrap().first.0, before.len() as i64);
+        rig.sync();
+        rig.crash();
+        assert_eq!(rig.all()[..before.len()], before);
+        assert_eq!(rig.all().len(), before.len() + 1);
+    }
+}
