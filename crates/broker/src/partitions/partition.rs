@@ -6,7 +6,7 @@ use crate::clock;
 use bytes::Bytes;
 use ottla_model::{LeaderEpoch, Now, Offset, TopicId, TopicPartition};
 use ottla_records::BatchMut;
-use ottla_storage::fs::Fs;
+use ottla_storage::fs::{Fs, is_disk_full};
 use ottla_storage::{
     AppendContext, AppendError, Appended, Durability, Log, LogConfig, Origin, ReadError, Reader,
 };
@@ -171,9 +171,12 @@ impl Partition {
         }
         // Under the lock, or an append in between would still come under the old one.
         let begun = self.with_log(|log| {
-            log.begin_epoch(epoch)?;
-            self.leader_epoch.fetch_max(epoch.0, Ordering::AcqRel);
-            Ok::<(), std::io::Error>(())
+            let begun = log.begin_epoch(epoch);
+            // For want of room the next append begins it, or is refused.
+            if begun.as_ref().err().is_none_or(is_disk_full) {
+                self.leader_epoch.fetch_max(epoch.0, Ordering::AcqRel);
+            }
+            begun
         });
         if let Err(error) = begun {
             tracing::error!(partition = %self.at, %error, "cannot begin a reign");

@@ -11,7 +11,7 @@ use crate::config::Durability;
 use ottla_cluster::image::{Image, Topic};
 use ottla_cluster::logs::{self, Action, Found};
 use ottla_model::{LeaderEpoch, PartitionId, TopicId, TopicPartition};
-use ottla_storage::fs::remove_folder;
+use ottla_storage::fs::{is_disk_full, remove_folder};
 use ottla_storage::{Log, OpenError, read_topic_id};
 use std::collections::BTreeMap;
 use std::io;
@@ -265,12 +265,15 @@ impl Partitions {
     }
 }
 
+/// On a full disk the log is opened all the same, to be read: the first append begins the epoch, or
+/// is refused for want of room.
 fn begin_epoch(log: &mut Log, dir: &Path, epoch: LeaderEpoch) -> Result<(), OpenError> {
-    log.begin_epoch(epoch).map_err(|error| OpenError::Io {
-        what: "write the leader epoch",
-        dir: dir.to_owned(),
-        error,
-    })
+    match log.begin_epoch(epoch) {
+        Err(error) if !is_disk_full(&error) => {
+            Err(OpenError::Io { what: "write the leader epoch", dir: dir.to_owned(), error })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn with_partitions(

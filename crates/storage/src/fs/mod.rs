@@ -123,6 +123,6 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 /// Whether an error says that there is no room: it passes when someone makes room.
-pub(crate) fn is_disk_full(error: &io::Error) -> bool {
+pub fn is_disk_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
