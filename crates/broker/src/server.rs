@@ -94,8 +94,8 @@ impl Server {
         let specs = config.listener_specs()?;
         let lock = DirLock::acquire(&config.log_dirs)?;
         let mut stewards = JoinSet::new();
-        let store = Embedded::open(lock).map_err(|error| unusable(&error))?;
-        let (cluster, driver) = open_cluster(Arc::new(store), &config).await?;
+        let store = Arc::new(Embedded::open(lock).map_err(|error| unusable(&error))?);
+        let (cluster, driver) = open_cluster(Arc::clone(&store) as Arc<dyn Store>, &config).await?;
         let image = cluster.image();
         identity::check(&config.log_dirs, image.cluster_id(), image.node())?;
         stewards.spawn(stewards::drive(driver));
@@ -111,6 +111,7 @@ impl Server {
         let lifeline = shutdown.lifeline();
         let parts = Parts { config, listeners, cluster, partitions, lifeline };
         let (broker, session) = take_office(parts, &mut stewards).await?;
+        store.reserve_room();
         let upkeep =
             Upkeep::start(&broker.partitions).map_err(system("start the upkeep threads"))?;
         let mut tasks = JoinSet::new();

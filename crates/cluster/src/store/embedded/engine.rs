@@ -1,6 +1,7 @@
 //! The thread that owns the file: takes questions in order, commits what waits together.
 
 use super::super::{Outcome, Revision, Session, SessionId, Snapshot, StoreError, Txn};
+use super::reserve::Reserve;
 use super::table::{Applied, Table};
 use super::watchers::{Feed, Watchers};
 use futures_channel::oneshot;
@@ -18,12 +19,14 @@ pub(super) enum Question {
     OpenSession { ttl: Duration, answer: Answer<Session> },
     KeepAlive { session: SessionId, answer: Answer<Duration> },
     CloseSession { session: SessionId, answer: Answer<()> },
+    Reserve,
 }
 
 /// The engine's state.
 pub(super) struct Engine {
     table: Option<Table>,
     reopen: Reopen,
+    reserve: Option<Reserve>,
     watchers: Watchers,
     sessions: Sessions,
     /// Why nothing can be trusted any more: a write failed, so the file may be ahead of us.
@@ -48,12 +51,16 @@ struct Sessions {
 }
 
 impl Engine {
-    pub(super) fn new(table: Table, reopen: Reopen) -> Result<Self, redb::Error> {
+    pub(super) fn new(
+        table: Table,
+        reopen: Reopen,
+        reserve: Option<Reserve>,
+    ) -> Result<Self, redb::Error> {
         let (openings, revision) = table.begin()?;
         let live = HashSet::new();
         let sessions = Sessions { openings, opened: 0, live, ttl: Duration::ZERO };
         let (table, watchers) = (Some(table), Watchers::new(revision));
-        Ok(Self { table, reopen, watchers, sessions, failed: None })
+        Ok(Self { table, reopen, reserve, watchers, sessions, failed: None })
     }
 
     /// Answers until everyone who could ask is gone.
@@ -97,6 +104,11 @@ impl Engine {
             Question::KeepAlive { session, answer } => {
                 // It lives as long as the process: a full disk must not depose coordinators.
                 let _ = answer.send(self.sessions.renew(session));
+            }
+            Question::Reserve => {
+                if let Some(reserve) = &self.reserve {
+                    reserve.take();
+                }
             }
             Question::CloseSession { session, answer } => {
                 let _ = answer.send(self.usable().and_then(|()| self.close_session(session)));

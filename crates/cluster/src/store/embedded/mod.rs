@@ -8,6 +8,7 @@
 //! opened next.
 
 mod engine;
+mod reserve;
 mod table;
 mod watchers;
 
@@ -17,6 +18,7 @@ use super::{
 };
 use engine::{Engine, Question, Reopen};
 use futures_channel::oneshot;
+use reserve::Reserve;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -43,10 +45,11 @@ impl Embedded {
         let dir = lock.dir().join(META_DIR);
         let path = dir.join(META_FILE);
         let fail = |reason: String| OpenError { path: path.clone(), reason };
+        let reserve = Reserve::give_back(&dir);
         let table = open_or_create(&dir, lock.dir()).map_err(|error| fail(error.to_string()))?;
         let again = path.clone();
         let reopen = Box::new(move || Table::open(&again));
-        Self::start(table, reopen, Some(lock)).map_err(|error| fail(error.to_string()))
+        Self::start(table, reopen, Some((lock, reserve))).map_err(|error| fail(error.to_string()))
     }
 
     /// Opens a store over any `redb` backend: memory for tests, or one that loses what was not
@@ -65,9 +68,14 @@ impl Embedded {
         Self::start(table, Box::new(gone), None).map_err(fail)
     }
 
-    fn start(table: Table, reopen: Reopen, lock: Option<DirLock>) -> Result<Self, redb::Error> {
+    fn start(
+        table: Table,
+        reopen: Reopen,
+        place: Option<(DirLock, Reserve)>,
+    ) -> Result<Self, redb::Error> {
         let (questions, inbox) = channel();
-        let engine = Engine::new(table, reopen)?;
+        let (lock, reserve) = place.unzip();
+        let engine = Engine::new(table, reopen, reserve)?;
         let run = move || {
             engine.run(&inbox);
             drop(lock);
@@ -75,6 +83,15 @@ impl Embedded {
         let builder = std::thread::Builder::new().name("ottla-meta".into());
         let thread = builder.spawn(run).map_err(redb::Error::Io)?;
         Ok(Self { questions: Some(questions), thread: Some(thread) })
+    }
+
+    /// Sets room aside for the next start, which opening the store gave back: to be said once this
+    /// start has written what it must. If the disk is full then, what room there is serves.
+    pub fn reserve_room(&self) {
+        if let Some(questions) = &self.questions {
+            // If the engine has stopped there is nothing to keep room for.
+            let _ = questions.send(Question::Reserve);
+        }
     }
 
     fn ask<T, Q>(&self, question: Q) -> Reply<Result<T, StoreError>>
