@@ -111,3 +111,24 @@ fn a_new_reign_goes_into_the_log() {
     assert_eq!(partition.leader_epoch(), LeaderEpoch(4));
     assert_eq!(partition.with_log(|log| log.leader_epoch()), Some(LeaderEpoch(4)));
 }
+
+/// Issue 3: on a full disk a reign begins with its first append, and until then reading goes on: no
+/// append may come under the old epoch, nor be taken before the new one is written.
+#[test]
+fn a_reign_on_a_full_disk_begins_with_its_first_append() {
+    let fs = SimFs::new(6);
+    let partition = partition_of(&fs, LogConfig::default());
+    append(&partition, "a").expect("appended");
+    partition.sync();
+    let old = partition.with_log(|log| log.leader_epoch());
+    fs.set_room(Some(0));
+    partition.begin_reign(LeaderEpoch(4));
+    assert_eq!(partition.leader_epoch(), LeaderEpoch(4));
+    assert!(matches!(append(&partition, "b"), Err(AppendError::DiskFull(_))));
+    assert_eq!((partition.with_log(|log| log.leader_epoch()), shown(&partition)), (old, 1));
+    fs.set_room(None);
+    append(&partition, "c").expect("appended");
+    partition.sync();
+    let begun = partition.with_log(|log| log.leader_epoch());
+    assert_eq!((begun, shown(&partition)), (Some(LeaderEpoch(4)), 2));
+}
