@@ -269,10 +269,17 @@ impl Partitions {
 /// is refused for want of room.
 fn begin_epoch(log: &mut Log, dir: &Path, epoch: LeaderEpoch) -> Result<(), OpenError> {
     match log.begin_epoch(epoch) {
-        Err(error) if !is_disk_full(&error) => {
+        Err(error) if is_disk_full(&error) => {
+            tracing::warn!(
+                log = %dir.display(), %epoch, %error,
+                "opened to be read: its leader epoch begins once there is room"
+            );
+            Ok(())
+        }
+        Err(error) => {
             Err(OpenError::Io { what: "write the leader epoch", dir: dir.to_owned(), error })
         }
-        _ => Ok(()),
+        Ok(()) => Ok(()),
     }
 }
 
