@@ -137,6 +137,10 @@ impl<E: Entry> Index<E> {
         if state.anew {
             fs::replace(&*self.fs, &self.path, &bytes)?;
             (state.anew, state.file) = (false, None);
+        } else if bytes.is_empty() && state.file.is_none() {
+            // It is there for whoever looks. A process may have only so many files open, and most
+            // partitions are small: none of them is one of an index without entries.
+            self.fs.open(&self.path, OpenMode::Create)?;
         } else {
             let file = self.file(&mut state)?;
             if !bytes.is_empty() {

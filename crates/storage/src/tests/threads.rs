@@ -64,3 +64,34 @@ fn follow(reader: Reader, done: &AtomicBool) -> usize {
     }
     reads
 }
+
+/// A process may have only so many files open, and most partitions are small.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_small_log_has_one_file_open() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("topic-0");
+    let now = Now { mono: Instant::from_millis(1), wall: Timestamp(1_000) };
+    let config = LogConfig::default();
+    let (mut log, _) = Log::open(Arc::new(Disk), &dir, TOPIC, config.clone(), now).unwrap();
+    assert_eq!(open_in(&dir), ["00000000000000000000.log"]);
+    let context = AppendContext { leader_epoch: LeaderEpoch(0), now, origin: Origin::Client };
+    log.append(&mut batch(1_000, "a", 3).build().unwrap(), context).unwrap();
+    let job = log.start_sync().unwrap();
+    log.finish_sync(job.run()).unwrap();
+    assert_eq!(open_in(&dir), ["00000000000000000000.log"]);
+    drop(log);
+    let _log = Log::open(Arc::new(Disk), &dir, TOPIC, config, now).unwrap();
+    assert_eq!(open_in(&dir), ["00000000000000000000.log"]);
+}
+
+/// The names of this process's open files in a folder.
+#[cfg(target_os = "linux")]
+fn open_in(dir: &Path) -> Vec<String> {
+    let files = std::fs::read_dir("/proc/self/fd").unwrap();
+    let files = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+    let inside = files.filter_map(|file| Some(file.strip_prefix(dir).ok()?.display().to_string()));
+    let mut names: Vec<String> = inside.collect();
+    names.sort();
+    names
+}
