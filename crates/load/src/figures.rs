@@ -17,6 +17,11 @@ impl Figures {
         self.0.push((name.into(), figure));
     }
 
+    /// Adds another scene's.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
     /// Adds a time in milliseconds.
     pub(crate) fn add_time(&mut self, name: impl Into<String>, time: Duration) {
         self.add(format!("{}, ms", name.into()), time.as_secs_f64() * 1e3);

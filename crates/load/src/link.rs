@@ -4,6 +4,7 @@ use crate::Outcome;
 use bytes::{Bytes, BytesMut};
 use ottla_wire::generated::{ApiVersionsRequest, ApiVersionsResponse};
 use ottla_wire::{ErrorCode, Message, Output, Reader, Request, frame, header};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -50,7 +51,8 @@ impl Link {
             client_software_version: version,
             ..Default::default()
         };
-        let answer = link.call(3, &hello).await?;
+        let answer = tokio::time::timeout(PATIENCE, link.call(3, &hello)).await;
+        let answer = answer.map_err(|_| format!("{address} does not answer ApiVersions"))??;
         check(answer.read::<ApiVersionsResponse<'_>>()?.error_code, "ApiVersions")?;
         Ok(link)
     }
@@ -156,3 +158,6 @@ pub(crate) fn check(code: i16, what: &str) -> Outcome<()> {
 const CLIENT_ID: &str = "load";
 /// No answer to what is asked here is longer.
 const FRAME_BYTES_MAX: usize = 64 << 20;
+
+/// A broker that has not said hello by then has no room for the connection.
+const PATIENCE: Duration = Duration::from_secs(30);

@@ -14,7 +14,7 @@ mod ticker;
 
 use clap::{Args, Parser, Subcommand};
 use process::Process;
-use scene::{commits, heartbeats, latency, limits, memory, rebalance, recall};
+use scene::{commits, crowd, heartbeats, latency, limits, memory, rebalance, recall};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -47,6 +47,8 @@ enum Scene {
     Recall(recall::Recall),
     /// What groups, offsets and members cost in memory
     Memory(memory::Memory),
+    /// Many groups at rest, then a giant one beside them
+    Crowd(crowd::Crowd),
     /// Rebalances of virtual members with the timing of the Java client
     Rebalance(rebalance::Rebalance),
 }
@@ -124,6 +126,7 @@ fn run(scene: Scene) -> Outcome<()> {
             Scene::Fill(scene) => scene.run().await,
             Scene::Recall(scene) => scene.run().await,
             Scene::Memory(scene) => scene.run().await,
+            Scene::Crowd(scene) => scene.run().await,
             Scene::Rebalance(scene) => scene.run().await,
             Scene::Echo => unreachable!("served above"),
         }

@@ -1,7 +1,9 @@
 //! The broker's process as the operating system accounts for it.
 
-use crate::Outcome;
+use crate::{Outcome, Target};
 use std::fs;
+use std::process::Command;
+use std::time::Duration;
 
 /// The process of the broker under load.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +34,25 @@ impl Process {
     }
 }
 
+/// Bytes that a broker holds now: resident memory of its own or, of a JVM, what is live.
+pub(crate) fn held(target: &Target, is_jvm: bool) -> Outcome<f64> {
+    std::thread::sleep(REST);
+    if is_jvm { live_bytes(target.pid) } else { Process(target.pid).resident_bytes() }
+}
+
+/// The last line of the class histogram, for which the JVM collects first.
+fn live_bytes(pid: u32) -> Outcome<f64> {
+    let output = Command::new("jcmd").args([&pid.to_string(), "GC.class_histogram"]).output();
+    let text = output.map_err(|error| format!("jcmd: {error}"))?.stdout;
+    let text = String::from_utf8_lossy(&text);
+    let total = text.lines().rev().find_map(|line| line.trim().strip_prefix("Total"));
+    let bytes = total.and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok());
+    bytes.ok_or_else(|| "jcmd printed no total".into())
+}
+
 fn read(path: &str) -> Outcome<String> {
     fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
 }
+
+/// Before it is looked: what is let go of late is not held.
+const REST: Duration = Duration::from_secs(1);

@@ -7,6 +7,7 @@ mod assign;
 mod block;
 mod clients;
 mod contestant;
+mod crowd;
 mod goals;
 pub mod instructions;
 mod latency;
@@ -40,6 +41,7 @@ usage: cargo xtask bench NAME [--quick] [--repeat N] [--mib N] [--bytes 100|1000
   commit-storm  offset commits per broker CPU-second, checked
   coord-load    a killed coordinator: from its start to the first correct OffsetFetch and to all
   latency       from writer to reader at half of Kafka's maximum, and one record in flight
+  crowd         1,000 groups of 100 members at rest, then a giant group beside them
   memory        bytes of an offset, an empty group, a member
   reb           rebalances of virtual members with the timing of the Java client
   pf            Kafka's own perf tools as clients: records per second and per broker CPU-second
@@ -91,6 +93,7 @@ const ALL: &[&str] = &[
     "commit-storm",
     "coord-load",
     "latency",
+    "crowd",
     "reb",
     "rebalance",
     "pf",
@@ -115,6 +118,7 @@ fn experiment(name: &str, plan: Plan, load: Load) -> Outcome {
         "consume" => clients::consume(plan, load),
         "produce" => clients::produce(plan, load),
         "commit-storm" => storms::commits(plan),
+        "crowd" => crowd::run(plan),
         "hb-storm" => storms::heartbeats(plan),
         "instructions" => instructions::run(&[]),
         "latency" => latency::run(plan),

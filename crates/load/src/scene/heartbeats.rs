@@ -46,7 +46,9 @@ impl Heartbeats {
     /// A storm per depth.
     pub(crate) async fn run(self) -> Outcome<Figures> {
         let mut connections = match self.protocol {
-            Protocol::Consumer => self.consumers().await?,
+            Protocol::Consumer => {
+                consumers(&self.target, self.groups, self.members, self.connections).await?
+            }
             Protocol::Classic => self.classics().await?,
         };
         let mut figures = Figures::default();
@@ -64,39 +66,6 @@ impl Heartbeats {
             figures.add_latencies(&name, &tally.latencies);
         }
         Ok(figures)
-    }
-
-    /// Groups whose members own one partition each.
-    async fn consumers(&self) -> Outcome<Vec<(Link, Beats)>> {
-        let groups = names("beats", self.groups);
-        let topics: Rc<[String]> = Rc::from([TOPIC.to_owned()]);
-        let share = i32::try_from(self.members).map_err(|error| error.to_string())?;
-        let mut link = Link::open(&self.target.bootstrap, Software::Unknown).await?;
-        topic(&mut link, TOPIC, share).await?;
-        coordinators(&mut link, &groups).await?;
-        let mut tasks = tokio::task::JoinSet::new();
-        for hand in dealt(self.groups * self.members, self.connections) {
-            let member = |number: &usize| {
-                let group: Rc<str> = Rc::from(&*groups[number / self.members]);
-                Member::new(&group, format!("member-{number}"), &topics)
-            };
-            let mut members: Vec<Member> = hand.iter().map(member).collect();
-            let address = self.target.bootstrap.clone();
-            tasks.spawn_local(async move {
-                let mut link = Link::open(&address, Software::Unknown).await?;
-                settle(&mut link, &mut members, 1).await?;
-                Ok((link, members))
-            });
-        }
-        let mut connections = Vec::new();
-        // Now that all own what they should, each hears of the last epoch.
-        for (mut link, mut members) in joined(tasks).await? {
-            settle(&mut link, &mut members, 1).await?;
-            let beats = members.iter().map(|one| encoded(HEARTBEAT_VERSION, 0, &one.request()));
-            let beats = beats.collect::<Outcome<Vec<_>>>()?;
-            connections.push((link, Beats { beats, next: 0, protocol: Protocol::Consumer }));
-        }
-        Ok(connections)
     }
 
     /// Groups of one member.
@@ -129,6 +98,44 @@ impl Heartbeats {
     }
 }
 
+/// Groups of the consumer protocol whose members own one partition each, dealt out to connections.
+pub(crate) async fn consumers(
+    target: &Target,
+    groups: usize,
+    members: usize,
+    connections: usize,
+) -> Outcome<Vec<(Link, Beats)>> {
+    let names = names("beats", groups);
+    let topics: Rc<[String]> = Rc::from([TOPIC.to_owned()]);
+    let share = i32::try_from(members).map_err(|error| error.to_string())?;
+    let mut link = Link::open(&target.bootstrap, Software::Unknown).await?;
+    topic(&mut link, TOPIC, share).await?;
+    coordinators(&mut link, &names).await?;
+    let mut tasks = tokio::task::JoinSet::new();
+    for hand in dealt(groups * members, connections) {
+        let member = |number: &usize| {
+            let group: Rc<str> = Rc::from(&*names[number / members]);
+            Member::new(&group, format!("member-{number}"), &topics)
+        };
+        let mut members: Vec<Member> = hand.iter().map(member).collect();
+        let address = target.bootstrap.clone();
+        tasks.spawn_local(async move {
+            let mut link = Link::open(&address, Software::Unknown).await?;
+            settle(&mut link, &mut members, 1).await?;
+            Ok((link, members))
+        });
+    }
+    let mut connections = Vec::new();
+    // Now that all own what they should, each hears of the last epoch.
+    for (mut link, mut members) in joined(tasks).await? {
+        settle(&mut link, &mut members, 1).await?;
+        let beats = members.iter().map(|one| encoded(HEARTBEAT_VERSION, 0, &one.request()));
+        let beats = beats.collect::<Outcome<Vec<_>>>()?;
+        connections.push((link, Beats { beats, next: 0, protocol: Protocol::Consumer }));
+    }
+    Ok(connections)
+}
+
 async fn joined<T: 'static>(mut tasks: tokio::task::JoinSet<Outcome<T>>) -> Outcome<Vec<T>> {
     let mut all = Vec::new();
     while let Some(one) = tasks.join_next().await {
@@ -138,7 +145,7 @@ async fn joined<T: 'static>(mut tasks: tokio::task::JoinSet<Outcome<T>>) -> Outc
 }
 
 /// One connection's members in turn.
-struct Beats {
+pub(crate) struct Beats {
     beats: Vec<Vec<u8>>,
     next: usize,
     protocol: Protocol,

@@ -5,7 +5,7 @@
 use crate::figures::Figures;
 use crate::link::{Link, Software, check};
 use crate::member::{Member, settle};
-use crate::process::Process;
+use crate::process::held;
 use crate::setup::{coordinators, names, topic};
 use crate::{Outcome, Target};
 use clap::Args;
@@ -13,9 +13,7 @@ use ottla_wire::generated::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
 use ottla_wire::generated::{OffsetCommitRequest, OffsetCommitResponse};
-use std::process::Command;
 use std::rc::Rc;
-use std::time::Duration;
 
 /// Its arguments.
 #[derive(Args, Clone, Debug)]
@@ -45,17 +43,17 @@ impl Memory {
         coordinators(&mut link, &groups).await?;
         // What is made by the first of a kind is not counted.
         commit(&mut link, "first", 0..1).await?;
-        let before = self.held()?;
+        let before = held(&self.target, self.jvm)?;
         for group in &groups {
             commit(&mut link, group, 0..1).await?;
         }
-        let with_groups = self.held()?;
+        let with_groups = held(&self.target, self.jvm)?;
         for group in &groups {
             commit(&mut link, group, 1..self.partitions).await?;
         }
-        let with_offsets = self.held()?;
+        let with_offsets = held(&self.target, self.jvm)?;
         let members = self.people(&mut link).await?;
-        let with_members = self.held()?;
+        let with_members = held(&self.target, self.jvm)?;
         let (count, share) = (self.groups as f64, f64::from(self.partitions));
         let per_offset = (with_offsets - with_groups) / (count * (share - 1.0));
         let mut figures = Figures::default();
@@ -81,16 +79,6 @@ impl Memory {
         }
         Ok(self.peopled * share)
     }
-
-    /// Bytes that the broker holds now.
-    fn held(&self) -> Outcome<f64> {
-        std::thread::sleep(REST);
-        if self.jvm {
-            live_bytes(self.target.pid)
-        } else {
-            Process(self.target.pid).resident_bytes()
-        }
-    }
 }
 
 async fn commit(link: &mut Link, group: &str, partitions: std::ops::Range<i32>) -> Outcome<()> {
@@ -112,16 +100,4 @@ async fn commit(link: &mut Link, group: &str, partitions: std::ops::Range<i32>) 
     partitions.try_for_each(|partition| check(partition.error_code, "OffsetCommit"))
 }
 
-/// The last line of the class histogram, for which the JVM collects first.
-fn live_bytes(pid: u32) -> Outcome<f64> {
-    let output = Command::new("jcmd").args([&pid.to_string(), "GC.class_histogram"]).output();
-    let text = output.map_err(|error| format!("jcmd: {error}"))?.stdout;
-    let text = String::from_utf8_lossy(&text);
-    let total = text.lines().rev().find_map(|line| line.trim().strip_prefix("Total"));
-    let bytes = total.and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok());
-    bytes.ok_or_else(|| "jcmd printed no total".into())
-}
-
 const TOPIC: &str = "memory";
-/// Before it is looked: what is let go of late is not held.
-const REST: Duration = Duration::from_secs(1);

@@ -66,6 +66,13 @@ enum Protocol {
     Classic,
 }
 
+/// A group that is one of several things on a broker.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Giant {
+    pub(crate) members: usize,
+    pub(crate) partitions: usize,
+}
+
 /// What a member is told from outside.
 struct Errand {
     leave: oneshot::Receiver<()>,
@@ -94,6 +101,24 @@ struct Director {
 }
 
 impl Rebalance {
+    /// All of it start at once, one leaves, one joins.
+    pub(crate) fn of(target: Target, giant: Giant) -> Outcome<Self> {
+        let partitions = i32::try_from(giant.partitions).map_err(|error| error.to_string())?;
+        Ok(Self {
+            target,
+            protocol: Protocol::Consumer,
+            members: giant.members,
+            partitions,
+            topics: 1,
+            acts: vec!["leave:1".to_owned(), "join:1".to_owned()],
+            revoke_ms: 0,
+            steady: 0,
+            pause_ms: 5000,
+            seed: 1,
+            limit: 300,
+        })
+    }
+
     /// All start at once, then each act in turn.
     pub(crate) async fn run(self) -> Outcome<Figures> {
         let address = self.target.bootstrap.clone();
