@@ -22,6 +22,7 @@ mod register;
 mod request;
 mod state;
 mod verdict;
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ use offsets::Offsets;
 use ottla_model::{Generation, Instant, MemberId, NodeId, TopicName, TopicsView};
 use state::{Phase, Then};
 use verdict::Kind;
+use watch::Watch;
 
 /// One member of one group.
 ///
@@ -107,24 +109,6 @@ pub struct Member {
     offsets: Offsets,
     consumer: Consumer,
     outputs: VecDeque<Output>,
-}
-
-/// Which topics are watched and what is known of them.
-#[derive(Debug, Default)]
-#[cfg_attr(feature = "probe", derive(Clone))]
-struct Watch {
-    round: u64,
-    topics: Vec<TopicName>,
-    /// The last round that was answered.
-    seen: u64,
-    view: TopicsView,
-}
-
-impl Watch {
-    /// Whether the view speaks of everything that is watched.
-    fn is_fresh(&self) -> bool {
-        self.seen == self.round
-    }
 }
 
 impl Member {
@@ -474,23 +458,6 @@ impl Member {
         for kind in [Kind::Join, Kind::Sync, Kind::Heartbeat, Kind::Beat, Kind::Leave] {
             self.calls.forget(kind);
         }
-    }
-
-    /// Watches the subscription and what else the leader needs.
-    fn watch_topics(&mut self, others: impl Iterator<Item = TopicName>) {
-        let mut topics: Vec<_> = self.wanted().iter().cloned().chain(others).collect();
-        topics.sort_unstable();
-        topics.dedup();
-        if topics != self.watch.topics {
-            self.watch_again(topics);
-        }
-    }
-
-    /// Asks for topics as they are now.
-    fn watch_again(&mut self, topics: Vec<TopicName>) {
-        self.watch.topics.clone_from(&topics);
-        self.watch.round += 1;
-        self.outputs.push_back(Output::Watch { round: self.watch.round, topics });
     }
 
     /// The topics it subscribes to, sorted.
