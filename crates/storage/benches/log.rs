@@ -140,8 +140,12 @@ impl Folder {
         if log.segment_count() > 4 {
             let job = log.start_sync().expect("nothing else syncs");
             log.finish_sync(job.run()).expect("a working disk");
-            log.delete_records_before(log.end_offset()).expect("in range");
-            log.retain(now(), log.end_offset()).expect("a working disk");
+            let raise = log.start_raise(log.end_offset()).expect("in range").expect("higher");
+            log.finish_raise(raise.run()).expect("a working disk");
+            let retain = log.start_retain(now(), log.end_offset()).expect("a working disk");
+            if let Some(job) = retain {
+                log.finish_retain(job.run(), now()).expect("a working disk");
+            }
             let later = Instant::from_millis(1_000_000);
             log.due_removal(later).map_or(Ok(()), |removal| removal.run()).expect("removable");
         }

@@ -157,6 +157,9 @@ pub enum ChangeError {
     /// A sync is under way: finish it first.
     #[error("a sync is under way")]
     SyncUnderWay,
+    /// The log's start is being raised: finish that first.
+    #[error("the log's start is being raised")]
+    RaiseUnderWay,
     /// A compaction is under way on what would be cut: finish it first.
     #[error("a compaction is under way")]
     CleaningUnderWay,

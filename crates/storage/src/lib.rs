@@ -13,10 +13,13 @@
 //!   append(bytes, context)              Reader::read(from, bytes_max, up_to, first_max)
 //!   start_sync() -> SyncJob    ------>  SyncJob::run() -> Synced         (fdatasync)
 //!   finish_sync(Synced)        <------
-//!   retain(now, committed)
+//!   start_retain(now, committed) ---->  RaiseJob::run() -> Raised        (fsync of a small file)
+//!   finish_retain(Raised, now) <------
+//!   start_raise(offset)        ------>  the same, for DeleteRecords
+//!   finish_raise(Raised)       <------
 //!   start_clean(now, committed) ----->  CleanJob::run() -> Cleaned       (compaction)
 //!   finish_clean(Cleaned)      <------
-//!   due_removal(now)           ------>  Removal::run()                   (unlink)
+//!   due_removal(now)           ------>  Removal::run()                   (rename, unlink)
 //!   recover(now)               when state() is Poisoned
 //!   close()                    at shutdown
 //! ```
@@ -57,8 +60,8 @@ pub use config::{CleanupPolicy, Durability, LogConfig};
 pub use error::{AppendError, ChangeError, Malformed, OpenError, Poison, ReadError};
 pub use frames::Frames;
 pub use log::{
-    AppendContext, Appended, CleanJob, CleanReport, Cleaned, Cut, CutReason, Log, Origin, Read,
-    Reader, Recovery, Removal, Retained, State, SyncJob, Synced, TimedOffset,
+    AppendContext, Appended, CleanJob, CleanReport, Cleaned, Cut, CutReason, Log, Origin, RaiseJob,
+    Raised, Read, Reader, Recovery, Removal, Retained, State, SyncJob, Synced, TimedOffset,
 };
 pub use metadata::read_topic_id;
 pub use producers::{Producer, ProducerBatch, SequenceError};

@@ -22,6 +22,14 @@ pub(crate) struct KeptOffsets {
 }
 
 impl KeptOffsets {
+    /// The higher of each.
+    pub(crate) fn max_each(self, other: Self) -> Self {
+        Self {
+            log_start: self.log_start.max(other.log_start),
+            first_dirty: self.first_dirty.max(other.first_dirty),
+        }
+    }
+
     /// The file's text.
     pub(crate) fn to_text(self) -> String {
         let Self { log_start, first_dirty } = self;

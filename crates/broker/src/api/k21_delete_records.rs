@@ -85,7 +85,7 @@ impl Wanted {
         if before > end || before.0 < 0 {
             return Err(ErrorCode::OffsetOutOfRange);
         }
-        let deleted = partition.with_log(|log| log.delete_records_before(before));
+        let deleted = partition.delete_records_before(before);
         deleted.map_err(|error| {
             tracing::warn!(%error, topic = self.topic, index, "records could not be deleted");
             ErrorCode::KafkaStorageError

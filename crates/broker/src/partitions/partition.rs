@@ -8,7 +8,8 @@ use ottla_model::{LeaderEpoch, Now, Offset, TopicId, TopicPartition};
 use ottla_records::BatchMut;
 use ottla_storage::fs::{Fs, is_disk_full};
 use ottla_storage::{
-    AppendContext, AppendError, Appended, Durability, Log, LogConfig, Origin, ReadError, Reader,
+    AppendContext, AppendError, Appended, ChangeError, Durability, Log, LogConfig, Origin,
+    ReadError, Reader, Retained,
 };
 use std::fmt;
 use std::path::PathBuf;
@@ -162,6 +163,36 @@ impl Partition {
     /// Does something with the log under its lock. Not for what takes long.
     pub(crate) fn with_log<T>(&self, act: impl FnOnce(&mut Log) -> T) -> T {
         act(&mut self.lock().log)
+    }
+
+    /// Raises the log's start (DeleteRecords); returns the start, durable. Blocks on the disk, but
+    /// nobody who appends or reads.
+    ///
+    /// # Errors
+    /// As [`Log::finish_raise`].
+    pub(crate) fn delete_records_before(&self, offset: Offset) -> Result<Offset, ChangeError> {
+        match self.with_log(|log| log.start_raise(offset))? {
+            Some(job) => {
+                let raised = job.run();
+                self.with_log(|log| log.finish_raise(raised))
+            }
+            None => Ok(self.start_offset()),
+        }
+    }
+
+    /// Lets go what the topic's settings no longer keep. Blocks like the above.
+    ///
+    /// # Errors
+    /// As [`Log::start_retain`] and [`Log::finish_retain`].
+    pub(super) fn retain(&self, now: Now) -> Result<Retained, ChangeError> {
+        let committed = self.high_watermark();
+        let job = self.with_log(|log| {
+            log.expire_producers(now.wall);
+            log.start_retain(now, committed)
+        })?;
+        let Some(job) = job else { return Ok(Retained::default()) };
+        let raised = job.run();
+        self.with_log(|log| log.finish_retain(raised, now))
     }
 
     /// The cluster says that the leader reigns under `epoch`; nothing happens if it is not newer.

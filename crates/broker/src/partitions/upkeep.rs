@@ -141,13 +141,7 @@ fn mend(partition: &Arc<Partition>) {
 }
 
 fn retain(partition: &Arc<Partition>) {
-    let committed = partition.high_watermark();
-    let now = clock::now();
-    let retained = partition.with_log(|log| {
-        log.expire_producers(now.wall);
-        log.retain(now, committed)
-    });
-    match retained {
+    match partition.retain(clock::now()) {
         Ok(retained) if retained.segments > 0 => tracing::info!(
             partition = %partition.at,
             segments = retained.segments,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ottla_model::{Now, Offset, Timestamp};
 
+use super::notes::Notes;
 use super::{Log, State};
 use crate::clean::{CleanError, Passed, Plan, Rules, Swapped};
 use crate::offsets_file::KeptOffsets;
@@ -13,7 +14,10 @@ use crate::segment::Segment;
 
 /// A compaction to run outside the lock.
 #[derive(Debug)]
-pub struct CleanJob(Plan);
+pub struct CleanJob {
+    plan: Plan,
+    notes: Arc<Notes>,
+}
 
 /// How a compaction went. Give it back to [`Log::finish_clean`], whatever became of it.
 #[derive(Debug)]
@@ -45,10 +49,10 @@ impl Log {
     /// The compaction that is due, if one is: `cleanup.policy` has `compact`, and enough is
     /// dirty (`min.cleanable.dirty.ratio`) or too old (`max.compaction.lag.ms`). Never the active
     /// segment, nothing past `committed` (the high watermark), nothing younger than
-    /// `min.compaction.lag.ms`. One at a time; retention waits meanwhile.
+    /// `min.compaction.lag.ms`. One at a time; it and retention wait for each other.
     pub fn start_clean(&mut self, now: Now, committed: Offset) -> Option<CleanJob> {
         let wanted = self.config.cleanup_policy.compact && self.state == State::Online;
-        if !wanted || self.is_cleaning() {
+        if !wanted || self.is_cleaning() || self.raising > 0 {
             return None;
         }
         let segments = self.cleanable(now, committed);
@@ -60,7 +64,7 @@ impl Log {
         }
         self.cleaning = Some(end);
         let config = &self.config;
-        Some(CleanJob(Plan {
+        let plan = Plan {
             fs: self.fs.clone(),
             dir: self.dir.clone(),
             segments,
@@ -75,7 +79,8 @@ impl Log {
                 unpacked_bytes_max: config.batch_unpacked_bytes_max,
                 producers: self.producers.last_offsets(),
             },
-        }))
+        };
+        Some(CleanJob { plan, notes: self.notes.clone() })
     }
 
     /// Puts the cleaned segments in force and says what was done.
@@ -96,10 +101,7 @@ impl Log {
             self.replace_segments(&originals, cleaned);
         }
         if let Some(first_dirty) = clean_to {
-            let kept = KeptOffsets { first_dirty, ..self.kept };
-            // If it cannot be noted durably, a restart cleans once more.
-            let _ = self.write_kept(kept);
-            self.kept = kept;
+            self.kept.first_dirty = first_dirty;
         }
         report.clean_to = self.kept.first_dirty;
         report
@@ -155,7 +157,12 @@ impl Log {
 impl CleanJob {
     /// Runs the compaction: reads and writes every segment it touches.
     pub fn run(self) -> Cleaned {
-        Cleaned(self.0.run())
+        let passed = self.plan.run();
+        if let Some(first_dirty) = passed.clean_to {
+            // If it cannot be noted durably, a restart cleans once more.
+            let _ = self.notes.raise(KeptOffsets { first_dirty, ..KeptOffsets::default() });
+        }
+        Cleaned(passed)
     }
 }
 

@@ -22,13 +22,12 @@ impl Log {
     /// trying again later is fine. Does nothing to a log that is online.
     ///
     /// # Errors
-    /// [`ChangeError::SyncUnderWay`], or the file system refuses still.
+    /// [`ChangeError::SyncUnderWay`], [`ChangeError::RaiseUnderWay`], or the file system refuses
+    /// still.
     pub fn recover(&mut self, now: Now) -> Result<Recovery, ChangeError> {
         let mut recovery = Recovery::default();
         if self.state != State::Online {
-            if self.syncing.under_way() {
-                return Err(ChangeError::SyncUnderWay);
-            }
+            self.check_at_rest()?;
             // First, for after the cut nothing would tell of it any more. And even if nothing is
             // left to cut: an attempt before this may have cut it.
             let epoch = self.raise_epoch().map_err(ChangeError::io("write the leader epoch"))?;
@@ -44,8 +43,8 @@ impl Log {
     /// Returns the new end.
     ///
     /// # Errors
-    /// Out of range, a sync under way, or the file system refuses: then the log is poisoned if
-    /// anything was changed.
+    /// Out of range, a sync or a raise under way, or the file system refuses: then the log is
+    /// poisoned if anything was changed.
     pub fn truncate_to(&mut self, offset: Offset, now: Now) -> Result<Offset, ChangeError> {
         self.check_range(offset)?;
         if offset < self.end_offset()
@@ -71,10 +70,19 @@ impl Log {
         Ok(epoch)
     }
 
-    fn cut_to(&mut self, offset: Offset, now: Now) -> Result<Vec<Cut>, ChangeError> {
+    /// Whether no job is under way that counts on the log's end.
+    fn check_at_rest(&self) -> Result<(), ChangeError> {
         if self.syncing.under_way() {
             return Err(ChangeError::SyncUnderWay);
         }
+        if self.raising > 0 {
+            return Err(ChangeError::RaiseUnderWay);
+        }
+        Ok(())
+    }
+
+    fn cut_to(&mut self, offset: Offset, now: Now) -> Result<Vec<Cut>, ChangeError> {
+        self.check_at_rest()?;
         if self.cleaning.is_some_and(|end| offset < end) {
             return Err(ChangeError::CleaningUnderWay);
         }
@@ -92,7 +100,7 @@ impl Log {
         // If the batch goes that holds the start, what comes in its place is readable again. And
         // a write that failed before may have left a start past the end on the disk.
         let kept = KeptOffsets { log_start: self.kept.log_start.min(end), ..self.kept };
-        self.write_kept(kept).map_err(ChangeError::io("write the start offset"))?;
+        self.notes.set(kept).map_err(ChangeError::io("write the start offset"))?;
         self.kept = kept;
         self.shared.set_start(kept.log_start);
         let cuts = self

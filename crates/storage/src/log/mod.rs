@@ -8,6 +8,7 @@ mod append;
 mod compact;
 mod cut;
 mod lookup;
+mod notes;
 mod open;
 mod reader;
 mod retain;
@@ -21,10 +22,10 @@ use std::sync::Arc;
 use ottla_model::{LeaderEpoch, Offset, ProducerId, Timestamp};
 
 use crate::config::{Durability, LogConfig};
-use crate::epochs::{self, Epochs};
+use crate::epochs::Epochs;
 use crate::error::{ChangeError, Poison};
 use crate::fs::{self, Fs};
-use crate::offsets_file::{self, KeptOffsets};
+use crate::offsets_file::KeptOffsets;
 use crate::producers::{Producer, Producers};
 use crate::segment::{Segment, names};
 
@@ -33,9 +34,10 @@ pub use compact::{CleanJob, CleanReport, Cleaned};
 pub use lookup::TimedOffset;
 pub use open::{Cut, CutReason, Recovery};
 pub use reader::{Read, Reader};
-pub use retain::{Removal, Retained};
+pub use retain::{RaiseJob, Raised, Removal, Retained};
 pub use sync::{SyncJob, Synced};
 
+use notes::Notes;
 use reader::Shared;
 use retain::Doomed;
 use sync::Syncing;
@@ -49,12 +51,17 @@ pub struct Log {
     active: Arc<Segment>,
     producers: Producers,
     epochs: Epochs,
+    /// Rises with every change to `epochs` that is written under the lock.
+    epochs_version: u64,
     kept: KeptOffsets,
+    notes: Arc<Notes>,
     state: State,
     syncing: Syncing,
     doomed: Vec<Doomed>,
     /// Where the segments end that a running compaction works on: they stay as they are.
     cleaning: Option<Offset>,
+    /// How many jobs are raising the start: the end stays above it, and segments stay as they are.
+    raising: usize,
     /// Whether a file says that the log was closed, which an append would make a lie.
     closed: bool,
 }
@@ -203,13 +210,9 @@ impl Log {
         file.write_at(0, &self.producers.to_snapshot())
     }
 
-    fn write_epochs(&self, epochs: &Epochs) -> io::Result<()> {
-        fs::replace(&*self.fs, &self.dir.join(epochs::FILE), epochs.to_text().as_bytes())
-    }
-
-    fn write_kept(&self, kept: KeptOffsets) -> io::Result<()> {
-        let path = self.dir.join(offsets_file::FILE);
-        fs::replace(&*self.fs, &path, kept.to_text().as_bytes())
+    fn write_epochs(&mut self, epochs: &Epochs) -> io::Result<()> {
+        self.epochs_version += 1;
+        self.notes.write_epochs(epochs, self.epochs_version)
     }
 
     fn poison(&mut self, what: &'static str, error: &io::Error) -> Poison {

@@ -16,6 +16,7 @@ pub use recovery::{Cut, CutReason, Recovery};
 
 use folder::{Files, check_topic, enter};
 
+use super::notes::Notes;
 use super::reader::Shared;
 use super::sync::Syncing;
 use super::{Log, State};
@@ -427,6 +428,7 @@ impl Loading {
         let checked = if self.changed { self.first_checked } else { usize::MAX };
         let (checkpointed, gaps_allowed) = (self.checkpointed, self.gaps_allowed);
         let state = self.poison.map_or(State::Online, State::Poisoned);
+        let notes = Notes::new(self.fs.clone(), self.dir.clone(), self.kept);
         let mut log = Log {
             fs: self.fs,
             dir: self.dir,
@@ -435,11 +437,14 @@ impl Loading {
             active,
             producers: self.producers,
             epochs: self.epochs,
+            epochs_version: 0,
             kept: self.kept,
+            notes: Arc::new(notes),
             state,
             syncing: Syncing::clean(checkpointed.0, checkpointed.1),
             doomed: Vec::new(),
             cleaning: None,
+            raising: 0,
             closed: false,
         };
         let mut recovery = self.recovery;

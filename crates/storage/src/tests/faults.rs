@@ -222,7 +222,7 @@ fn a_failed_deletion_of_records_deletes_nothing_after_a_cut() {
         }
         rig.sync();
         rig.fs.inject(fault(Op::SyncDir, "", ErrorKind::Other));
-        rig.log.delete_records_before(Offset(20)).unwrap_err();
+        rig.delete_before(20).unwrap_err();
         assert_eq!(rig.log.truncate_to(Offset(9), rig.now()).unwrap(), Offset(9));
         let before = rig.all();
         assert_eq!(before.len(), 9);

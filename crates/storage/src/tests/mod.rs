@@ -19,7 +19,8 @@ use ottla_records::{Batches, Builder, Compression, NewRecord};
 
 use crate::fs::sim::SimFs;
 use crate::{
-    AppendContext, AppendError, Appended, Log, LogConfig, Origin, ReadError, Recovery, fs,
+    AppendContext, AppendError, Appended, ChangeError, Log, LogConfig, Origin, ReadError, Recovery,
+    Retained, fs,
 };
 
 /// Small files, so that a few kilobytes make everything happen.
@@ -89,6 +90,31 @@ impl Rig {
     pub(crate) fn sync(&mut self) {
         while let Some(job) = self.log.start_sync() {
             self.log.finish_sync(job.run()).unwrap();
+        }
+    }
+
+    /// A whole pass of retention: up to the file system's renames.
+    pub(crate) fn retain(&mut self, committed: Offset) -> Result<Retained, ChangeError> {
+        let now = self.now();
+        let retained = match self.log.start_retain(now, committed)? {
+            Some(job) => self.log.finish_retain(job.run(), now)?,
+            None => Retained::default(),
+        };
+        self.remove();
+        Ok(retained)
+    }
+
+    /// Does what is due for the files of segments that went.
+    pub(crate) fn remove(&mut self) {
+        if let Some(removal) = self.log.due_removal(self.now().mono) {
+            let _ = removal.run();
+        }
+    }
+
+    pub(crate) fn delete_before(&mut self, offset: i64) -> Result<Offset, ChangeError> {
+        match self.log.start_raise(Offset(offset))? {
+            Some(job) => self.log.finish_raise(job.run()),
+            None => Ok(self.log.start_offset()),
         }
     }
 

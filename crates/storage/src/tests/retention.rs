@@ -19,7 +19,7 @@ fn aged(config: LogConfig) -> Rig {
 fn old_segments_go_and_stay_gone() {
     let keep = Some(Duration::from_secs(50));
     let mut rig = aged(LogConfig { retention_ms: keep, ..small() });
-    let retained = rig.log.retain(rig.now(), rig.log.end_offset()).unwrap();
+    let retained = rig.retain(rig.log.end_offset()).unwrap();
     assert!(retained.segments >= 1);
     let start = rig.log.start_offset();
     assert!(start.0 > 0 && start.0 <= 150, "{start}");
@@ -29,7 +29,7 @@ fn old_segments_go_and_stay_gone() {
     assert!(rig.files().iter().any(|name| name.ends_with(".deleted")));
     assert!(rig.log.due_removal(rig.now().mono).is_none());
     rig.now_ms += 60_000;
-    rig.log.due_removal(rig.now().mono).unwrap().run().unwrap();
+    rig.remove();
     assert!(!rig.files().iter().any(|name| name.ends_with(".deleted")));
     rig.crash();
     assert_eq!(rig.log.start_offset(), start);
@@ -45,12 +45,12 @@ fn an_idle_log_empties_itself() {
     rig.now_ms += 3_600_000;
     for _ in 0..2 {
         // The first pass rolls; what is synced and checkpointed then can go.
-        rig.log.retain(rig.now(), rig.log.end_offset()).unwrap();
+        rig.retain(rig.log.end_offset()).unwrap();
         rig.sync();
     }
     assert_eq!(rig.log.start_offset(), Offset(300));
     assert_eq!(rig.log.segment_count(), 1);
-    assert_eq!(rig.log.retain(rig.now(), rig.log.end_offset()).unwrap(), Default::default());
+    assert_eq!(rig.retain(rig.log.end_offset()).unwrap(), Default::default());
     rig.crash();
     assert_eq!((rig.log.start_offset(), rig.log.end_offset()), (Offset(300), Offset(300)));
     rig.put("on", 1);
@@ -60,7 +60,7 @@ fn an_idle_log_empties_itself() {
 fn size_is_kept_by_dropping_the_oldest() {
     let mut rig = aged(LogConfig { retention_bytes: Some(6_000), ..small() });
     let size = rig.log.size();
-    let retained = rig.log.retain(rig.now(), rig.log.end_offset()).unwrap();
+    let retained = rig.retain(rig.log.end_offset()).unwrap();
     assert_eq!(rig.log.size(), size - retained.bytes);
     assert!(rig.log.size() >= 6_000 && rig.log.size() < 6_000 + 4_200);
 }
@@ -71,7 +71,7 @@ fn what_is_not_committed_stays() {
     let mut rig = aged(LogConfig { retention_ms: keep, ..small() });
     rig.now_ms += 3_600_000;
     let committed = Offset(100);
-    rig.log.retain(rig.now(), committed).unwrap();
+    rig.retain(committed).unwrap();
     assert!(rig.log.start_offset() <= committed && rig.log.start_offset().0 > 0);
 }
 
@@ -81,7 +81,7 @@ fn a_compacted_log_keeps_old_segments() {
     let policy = CleanupPolicy::COMPACT;
     let mut rig = aged(LogConfig { retention_ms: keep, cleanup_policy: policy, ..small() });
     rig.now_ms += 3_600_000;
-    rig.log.retain(rig.now(), rig.log.end_offset()).unwrap();
+    rig.retain(rig.log.end_offset()).unwrap();
     assert_eq!(rig.log.start_offset(), Offset(0));
 }
 
@@ -89,12 +89,12 @@ fn a_compacted_log_keeps_old_segments() {
 #[test]
 fn deleted_records_stay_deleted() {
     let mut rig = aged(small());
-    assert_eq!(rig.log.delete_records_before(Offset(101)).unwrap(), Offset(101));
-    assert_eq!(rig.log.delete_records_before(Offset(50)).unwrap(), Offset(101));
-    assert!(rig.log.delete_records_before(Offset(301)).is_err());
+    assert_eq!(rig.delete_before(101).unwrap(), Offset(101));
+    assert_eq!(rig.delete_before(50).unwrap(), Offset(101));
+    assert!(rig.delete_before(301).is_err());
     let before = rig.from(Offset(101));
     let segments = rig.log.segment_count();
-    rig.log.retain(rig.now(), rig.log.end_offset()).unwrap();
+    rig.retain(rig.log.end_offset()).unwrap();
     assert!(rig.log.segment_count() < segments);
     for _ in 0..2 {
         rig.crash();
@@ -102,7 +102,7 @@ fn deleted_records_stay_deleted() {
         assert_eq!(rig.from(Offset(101)), before);
     }
     let all = rig.log.end_offset();
-    rig.log.delete_records_before(all).unwrap();
+    rig.delete_before(all.0).unwrap();
     assert_eq!(rig.all(), []);
     rig.crash();
     assert_eq!(rig.log.start_offset(), all);
@@ -179,7 +179,32 @@ fn the_latest_time_is_that_of_a_record_that_can_be_read() {
         (8, None),
     ];
     for (start, found) in expected {
-        rig.log.delete_records_before(Offset(start)).unwrap();
+        rig.delete_before(start).unwrap();
         assert_eq!(latest(&rig), found, "from {start}");
     }
+}
+
+/// Issue 3: a slow disk must not hold up the log. While its start is being made durable it is
+/// appended to, synced and ruled by a new epoch; of raises that overtake each other the highest is
+/// what remains.
+#[test]
+fn a_log_is_used_while_its_start_is_raised() {
+    let mut rig = aged(small());
+    let low = rig.log.start_raise(Offset(50)).unwrap().unwrap();
+    let high = rig.log.start_raise(Offset(101)).unwrap().unwrap();
+    let high = high.run();
+    rig.log.begin_epoch(LeaderEpoch(3)).unwrap();
+    rig.epoch = 3;
+    rig.put("on", 1);
+    rig.sync();
+    assert_eq!(rig.log.start_offset(), Offset(0), "nothing is done before it is finished");
+    let refused = rig.log.truncate_to(Offset(120), rig.now());
+    assert!(matches!(refused, Err(ChangeError::RaiseUnderWay)), "{refused:?}");
+    let low = low.run();
+    assert_eq!(rig.log.finish_raise(high).unwrap(), Offset(101));
+    assert_eq!(rig.log.finish_raise(low).unwrap(), Offset(101));
+    let before = rig.all();
+    rig.crash();
+    assert_eq!((rig.log.start_offset(), rig.all()), (Offset(101), before));
+    assert_eq!(rig.log.leader_epoch(), Some(LeaderEpoch(3)), "the epochs' file is not an old one");
 }

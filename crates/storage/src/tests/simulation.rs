@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::fs::sim::{Fault, Op, Rng};
-use crate::{CleanJob, Cleaned, CleanupPolicy, State, SyncJob, Synced, TimedOffset};
+use crate::{
+    CleanJob, Cleaned, CleanupPolicy, RaiseJob, Raised, State, SyncJob, Synced, TimedOffset,
+};
 
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_invented() {
@@ -63,6 +65,8 @@ impl Counts {
             "full disks",
             "failed openings",
             "segments retained",
+            "deletions",
+            "appends during a raise",
             "truncations",
             "compactions",
             "records compacted",
@@ -92,6 +96,12 @@ enum Clean {
     Ran(Cleaned),
 }
 
+/// A raise of the start, and whether it is retention's.
+enum Raise {
+    Started(RaiseJob, bool),
+    Ran(Raised, bool),
+}
+
 struct Life {
     rng: Rng,
     rig: Rig,
@@ -105,6 +115,7 @@ struct Life {
     start: i64,
     job: Option<Job>,
     clean: Option<Clean>,
+    raise: Option<Raise>,
     /// Compaction may have read keys up to here.
     clean_to: i64,
     /// Whether the log was ever truncated on demand.
@@ -159,6 +170,7 @@ impl Life {
             start: 0,
             job: None,
             clean: None,
+            raise: None,
             clean_to: 0,
             truncated: false,
             gone: BTreeSet::new(),
@@ -283,6 +295,7 @@ impl Life {
                 self.model.extend(records(&bytes));
                 assert_eq!(appended.last.0 + 1, self.model.len() as i64);
                 self.counts.note("appends", 1);
+                self.counts.note("appends during a raise", u64::from(self.raise.is_some()));
                 Some(appended.first.0)
             }
             Err(AppendError::DiskFull(_)) => {
@@ -352,6 +365,9 @@ impl Life {
         }
         self.run_sync();
         self.finish_sync();
+        while self.raise.is_some() {
+            self.step_raise();
+        }
         self.trace("recovers");
         if self.rig.log.recover(self.rig.now()).is_err() {
             self.rig.fs.heal();
@@ -368,16 +384,44 @@ impl Life {
     }
 
     fn retain(&mut self) {
-        self.rig.log.checkpoint_soon();
-        let committed = Offset(self.acked);
-        let Ok(retained) = self.rig.log.retain(self.rig.now(), committed) else { return };
-        self.counts.note("segments retained", retained.segments as u64);
+        if self.raise.is_none() {
+            self.rig.log.checkpoint_soon();
+            let committed = Offset(self.acked);
+            let job = self.rig.log.start_retain(self.rig.now(), committed);
+            self.raise = job.ok().flatten().map(|job| Raise::Started(job, true));
+        }
+        self.go_on_raising();
+        self.rig.remove();
+    }
+
+    /// Takes some of the steps of a raise: other things happen in between.
+    fn go_on_raising(&mut self) {
+        while self.raise.is_some() && self.rng.chance(70) {
+            self.step_raise();
+        }
+    }
+
+    fn step_raise(&mut self) {
+        let (raised, retains) = match self.raise.take() {
+            Some(Raise::Started(job, retains)) => {
+                self.raise = Some(Raise::Ran(job.run(), retains));
+                return;
+            }
+            Some(Raise::Ran(raised, retains)) => (raised, retains),
+            None => return,
+        };
+        let done = if retains {
+            let retained = self.rig.log.finish_retain(raised, self.rig.now());
+            retained.map(|retained| ("segments retained", retained.segments as u64))
+        } else {
+            self.rig.log.finish_raise(raised).map(|_| ("deletions", 1))
+        };
+        if let Ok((what, times)) = done {
+            self.counts.note(what, times);
+        }
         let start = self.rig.log.start_offset().0;
         assert!(start >= self.start && start <= self.acked, "seed {}", self.seed);
         self.start = start;
-        if let Some(removal) = self.rig.log.due_removal(self.rig.now().mono) {
-            let _ = removal.run();
-        }
     }
 
     fn compact(&mut self) {
@@ -413,17 +457,23 @@ impl Life {
     }
 
     fn delete_records(&mut self) {
-        let span = (self.acked - self.start) as u64;
-        let to = self.start + self.rng.below(span + 1) as i64;
-        if let Ok(start) = self.rig.log.delete_records_before(Offset(to)) {
-            self.start = start.0;
+        if self.raise.is_none() {
+            let span = (self.acked - self.start) as u64;
+            let to = Offset(self.start + self.rng.below(span + 1) as i64);
+            let job = self.rig.log.start_raise(to).expect("in range");
+            self.raise = job.map(|job| Raise::Started(job, false));
         }
+        self.go_on_raising();
     }
 
     fn truncate(&mut self) {
         let end = self.rig.log.end_offset().0;
         let to = end - self.rng.below((end - self.start) as u64 + 1).min(10) as i64;
-        if self.job.is_some() || self.clean.is_some() || self.rig.log.state() != &State::Online {
+        if self.job.is_some()
+            || self.clean.is_some()
+            || self.raise.is_some()
+            || self.rig.log.state() != &State::Online
+        {
             return;
         }
         // Whatever becomes of it, nobody may count on what lies past it any more.
@@ -449,7 +499,7 @@ impl Life {
 
     /// Power loss or kill, then opening again, which may itself fail and be cut short.
     fn restart(&mut self) {
-        (self.job, self.clean) = (None, None);
+        (self.job, self.clean, self.raise) = (None, None, None);
         self.trace("ends");
         let poisoned = self.rig.log.state() != &State::Online;
         let kill = self.rng.chance(30);
