@@ -7,6 +7,7 @@ mod consume;
 mod demo;
 mod failure;
 mod group;
+mod help;
 mod partitions;
 mod print;
 mod produce;
@@ -16,13 +17,21 @@ mod session;
 mod topic;
 mod when;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// A Kafka-compatible broker whose heart is the coordination of consumer groups.
 #[derive(Parser)]
-#[command(name = "ottla", version, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "ottla", version, arg_required_else_help = true)]
+#[command(after_help = "\
+Begin with:
+  ottla demo                          a group at work, with nothing set up
+  ottla serve                         a broker on localhost:9092
+  ottla group list                    what groups there are
+  ottla group offsets reset --help    how to send a group back, to yesterday for example
+
+All but serve and demo work with any Kafka cluster: --brokers HOST:PORT, or OTTLA_BROKERS.")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -39,7 +48,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse_from(command_first(std::env::args_os().collect())).command {
+    let words = command_first(std::env::args_os().collect());
+    let matches = help::on_one_screen(Arguments::command()).get_matches_from(words);
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match arguments.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Topic(arguments) => topic::run(arguments),
         Command::Group(arguments) => group::run(arguments),
@@ -69,7 +81,6 @@ fn command_first(mut words: Vec<OsString>) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn flags_of_the_connection_may_come_first() {
@@ -101,6 +112,31 @@ mod tests {
         assert!(!about.is_empty() && begins, "{name}: {about:?}, {long:?}");
         assert!(!about.contains("Which cluster"), "{name}: {about:?}");
         command.get_subcommands().for_each(assert_explained);
+    }
+
+    /// Whoever knows nothing but `ottla --help` finds how to send a group back to yesterday.
+    #[test]
+    fn help_leads_from_nothing_to_a_group_at_yesterdays_offsets() {
+        let mut command = help::on_one_screen(Arguments::command());
+        let mut at = &mut command;
+        for next in ["group", "offsets", "reset"] {
+            assert!(at.render_help().to_string().contains("offsets"), "{}", at.get_name());
+            at = at.find_subcommand_mut(next).expect(next);
+        }
+        let help = at.render_help().to_string();
+        assert!(help.contains("--all-topics --to-datetime yesterday --execute"), "{help}");
+        assert!(help.lines().count() <= 55, "{help}");
+    }
+
+    #[test]
+    fn every_line_of_help_fits() {
+        fn check(command: &mut clap::Command) {
+            let help = command.render_help().to_string();
+            let long = help.lines().find(|line| line.chars().count() > 130);
+            assert_eq!(long, None, "{}", command.get_name());
+            command.get_subcommands_mut().for_each(check);
+        }
+        check(&mut help::on_one_screen(Arguments::command()));
     }
 
     #[test]

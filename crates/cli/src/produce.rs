@@ -24,8 +24,6 @@ Examples:
   ottla produce orders --key-separator : --file orders.txt --header source=import
   ottla produce orders --key-separator : --null-value DELETED < keys.txt")]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    session: Session,
     /// The topic
     topic: String,
     /// Read this file instead of standard input; may be repeated
@@ -49,6 +47,9 @@ pub(crate) struct Arguments {
     /// How batches are compressed
     #[arg(long, value_name = "CODEC", default_value = "none", value_parser = compression)]
     compression: Compression,
+    // Last: its heading would be that of all behind it.
+    #[command(flatten)]
+    session: Session,
 }
 
 /// Runs it.

@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Connection and output")]
 pub(crate) struct Session {
-    /// The brokers to begin with, separated by commas
+    /// Brokers to begin with, separated by commas
     #[arg(long, short = 'b', global = true, value_name = "HOST:PORT", env = "OTTLA_BROKERS")]
     #[arg(default_value = "localhost:9092")]
     brokers: String,

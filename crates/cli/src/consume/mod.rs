@@ -32,13 +32,10 @@ Examples:
 
 --output json prints one JSON object per record and line. Bytes that are not UTF-8 are replaced.")]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    session: Session,
     /// The topic, or some partitions of it
     #[arg(value_name = "TOPIC[:0,3-5]")]
     topic: Selection,
-    /// Where to begin: earliest, latest, an offset, -N for the last N records of each partition,
-    /// or a time such as `yesterday` or 2026-11-30T09:15
+    /// earliest, latest, an offset, -10 (the last ten), `yesterday`, 2026-11-30T09:15
     #[arg(long, value_name = "WHERE", default_value = "earliest", allow_hyphen_values = true)]
     from: String,
     /// Where to end, written as for --from; the records there are by default
@@ -56,13 +53,15 @@ pub(crate) struct Arguments {
     /// End when no record came for so long
     #[arg(long, value_name = "TIME", value_parser = crate::session::span)]
     idle: Option<Duration>,
-    /// A line per record: %t topic, %p partition, %o offset, %T time, %k key, %v value,
-    /// %h headers, \n and \t
+    /// %t topic, %p partition, %o offset, %T time, %k key, %v value, %h headers, \n and \t
     #[arg(long, value_name = "TEXT", default_value = "%v")]
     format: RecordFormat,
     /// Any setting of the consumer, by Kafka's name; may be repeated
     #[arg(long = "property", value_name = "NAME=VALUE")]
     properties: Vec<String>,
+    // Last: its heading would be that of all behind it.
+    #[command(flatten)]
+    session: Session,
 }
 
 /// Runs it.

@@ -18,6 +18,12 @@ use std::process::ExitCode;
 /// Works with Ottla and Apache Kafka alike. `ottla group COMMAND --help` has examples.
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  ottla group list
+  ottla group describe billing
+  ottla group offsets show billing
+  ottla group offsets reset billing --all-topics --to-datetime yesterday")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     session: Session,

@@ -18,6 +18,11 @@ use ottla_client::{Admin, CommittedOffset, Error, ErrorCode, TopicPartition};
 /// Resetting and deleting show a plan and change nothing until --execute is given.
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  ottla group offsets show billing
+  ottla group offsets reset billing --all-topics --to-datetime yesterday
+  ottla group offsets delete billing --topic payments")]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -18,11 +18,14 @@ use std::collections::BTreeMap;
 /// Shows which offsets a group would go on from, and sets them with --execute.
 ///
 /// The group must have no members while it is done: stop its consumers, reset, start them again.
+/// Times without a zone are local.
 /// Offsets outside the records there are become the first or the last one there is. Exit code 1
 /// if the group has members, 3 if there is no such topic or nothing to reset.
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("goal").required(true))]
 #[command(group = clap::ArgGroup::new("scope").required(true).multiple(true))]
+#[command(override_usage = "\
+ottla group offsets reset <GROUP> <--topic ...|--all-topics> <WHERE TO> [--execute]")]
 #[command(after_help = "\
 Examples:
   See what going back to the start of yesterday would do, in every topic of the group; then do it:
@@ -38,16 +41,15 @@ pub(super) struct Arguments {
     /// The group
     group: String,
     /// This topic, or some partitions of it; may be repeated
-    #[arg(long = "topic", value_name = "TOPIC[:0,3-5]", group = "scope")]
+    #[arg(long = "topic", value_name = "TOPIC[:0,3-5]", group = "scope", help_heading = SCOPE)]
     topics: Vec<Selection>,
     /// Every topic that the group has committed offsets of
-    #[arg(long, group = "scope", conflicts_with = "topics")]
+    #[arg(long, group = "scope", conflicts_with = "topics", help_heading = SCOPE)]
     all_topics: bool,
-    /// To the first record not older than this: `yesterday`, `today`, 2026-11-30,
-    /// 2026-11-30T09:15 (all in the local time zone), or with a zone, 2026-11-30T09:15:00Z
+    /// To the first record since `yesterday`, `today`, 2026-11-30, 2026-11-30T09:15 or ...:00Z
     #[arg(long, value_name = "WHEN", group = "goal", help_heading = GOAL)]
     to_datetime: Option<String>,
-    /// To the first record not older than so long ago: 30m, 12h, `1d 6h` or P1D
+    /// To the first record since so long ago: 30m, 12h, `1d 6h` or P1D
     #[arg(long, value_name = "TIME", group = "goal", help_heading = GOAL)]
     by_duration: Option<String>,
     /// To the first record there is
@@ -71,6 +73,7 @@ pub(super) struct Arguments {
     execution: Execution,
 }
 
+const SCOPE: &str = "What to reset (one of these)";
 const GOAL: &str = "Where to (one of these)";
 
 pub(super) async fn run(session: &Session, arguments: Arguments) -> Outcome {
