@@ -17,11 +17,20 @@ pub struct Records<'a> {
 /// Iterates [`Records`]; ends after the first error.
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
-    header: Header<'a>,
+    base: Base,
     rest: &'a [u8],
     done: i32,
     end: i32,
     failed: bool,
+}
+
+/// What a batch's header says for all of its records.
+#[derive(Clone, Copy, Debug)]
+struct Base {
+    offset: i64,
+    timestamp: i64,
+    /// The broker's time, if that is what counts.
+    appended: Option<Timestamp>,
 }
 
 /// One record, its fields borrowed.
@@ -155,7 +164,7 @@ impl<'a> Records<'a> {
     /// The records in order. After the last one, bytes left over are an error.
     pub fn iter(&self) -> Iter<'_> {
         let end = self.header.record_count();
-        Iter { header: self.header, rest: &self.body, done: 0, end, failed: false }
+        Iter { base: Base::of(self.header), rest: &self.body, done: 0, end, failed: false }
     }
 
     /// The unpacked body, to be kept and iterated in parts: see [`Iter::part`].
@@ -173,12 +182,23 @@ impl<'r> IntoIterator for &'r Records<'_> {
     }
 }
 
+impl Base {
+    fn of(header: Header<'_>) -> Self {
+        let is_appended = header.attributes().timestamp_type() == TimestampType::LogAppend;
+        Self {
+            offset: header.base_offset().0,
+            timestamp: header.base_timestamp().0,
+            appended: is_appended.then(|| header.max_timestamp()),
+        }
+    }
+}
+
 impl<'a> Iter<'a> {
     /// Some of a batch's records: `count` of them from the one at `first`, which `bytes` (a part
     /// of the unpacked body) begins with and holds exactly.
     pub fn part(header: Header<'a>, bytes: &'a [u8], first: i32, count: i32) -> Self {
         let end = first.saturating_add(count);
-        Self { header, rest: bytes, done: first, end, failed: false }
+        Self { base: Base::of(header), rest: bytes, done: first, end, failed: false }
     }
 
     /// The bytes that are not read yet.
@@ -190,6 +210,7 @@ impl<'a> Iter<'a> {
 impl<'a> Iterator for Iter<'a> {
     type Item = Result<Record<'a>, RecordsError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.failed {
             return None;
@@ -198,7 +219,7 @@ impl<'a> Iterator for Iter<'a> {
             self.failed = !self.rest.is_empty();
             return self.failed.then_some(Err(RecordsError::Trailing { bytes: self.rest.len() }));
         }
-        let next = take_record(&mut self.rest, self.header);
+        let next = take_record(&mut self.rest, self.base);
         self.failed = next.is_err();
         let index = self.done;
         self.done += 1;
@@ -246,7 +267,8 @@ const RECORD_LEN_MIN: usize = 7;
 const HEADER_LEN_MIN: usize = 2;
 
 /// Takes one record, its length in front, off `bytes`.
-fn take_record<'a>(bytes: &mut &'a [u8], header: Header<'_>) -> Result<Record<'a>, &'static str> {
+#[inline]
+fn take_record<'a>(bytes: &mut &'a [u8], base: Base) -> Result<Record<'a>, &'static str> {
     let length = varint::take_i32(bytes).ok_or("its length is cut off")?;
     let length = usize::try_from(length).map_err(|_| "its length is negative")?;
     let (mut rest, after) = bytes.split_at_checked(length).ok_or("it is cut off")?;
@@ -258,15 +280,14 @@ fn take_record<'a>(bytes: &mut &'a [u8], header: Header<'_>) -> Result<Record<'a
     let key = take_bytes(&mut rest).ok_or("its key is cut off")?;
     let value = take_bytes(&mut rest).ok_or("its value is cut off")?;
     let headers = take_headers(&mut rest)?;
-    let timestamp = match header.attributes().timestamp_type() {
-        TimestampType::Create => header.base_timestamp().0.wrapping_add(timestamp),
-        TimestampType::LogAppend => header.max_timestamp().0,
-    };
-    let offset = Offset(header.base_offset().0.saturating_add(i64::from(offset)));
-    Ok(Record { offset, timestamp: Timestamp(timestamp), key, value, headers })
+    let timestamp = Timestamp(base.timestamp.wrapping_add(timestamp));
+    let timestamp = base.appended.unwrap_or(timestamp);
+    let offset = Offset(base.offset.saturating_add(i64::from(offset)));
+    Ok(Record { offset, timestamp, key, value, headers })
 }
 
 /// Takes the headers off `bytes`, which must end with them, and proves that each can be parsed.
+#[inline]
 fn take_headers<'a>(bytes: &mut &'a [u8]) -> Result<Headers<'a>, &'static str> {
     let count = varint::take_i32(bytes).ok_or("its header count is cut off")?;
     let fits = usize::try_from(count).is_ok_and(|count| count <= bytes.len() / HEADER_LEN_MIN);
@@ -287,6 +308,7 @@ fn take_header<'a>(bytes: &mut &'a [u8]) -> Result<RecordHeader<'a>, &'static st
 }
 
 /// Takes bytes with their length in front; the inner none is Kafka's null.
+#[inline]
 fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
     let length = varint::take_i32(bytes)?;
     if length < 0 {

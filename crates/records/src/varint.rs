@@ -1,21 +1,39 @@
 //! Zigzag varints as records write them (Protocol Buffers' `sint32` and `sint64`).
 
 /// Takes an `i32` off the front of `bytes`; none if it is cut off or does not fit.
+#[inline]
 pub(crate) fn take_i32(bytes: &mut &[u8]) -> Option<i32> {
-    // One byte holds all but the rarest lengths, deltas and counts.
-    if let [byte, rest @ ..] = *bytes
-        && *byte < 0x80
-    {
-        *bytes = rest;
-        return Some(unzigzag(u64::from(*byte)) as i32);
-    }
-    let raw = take_raw(bytes, 5)?;
-    u32::try_from(raw).ok().map(|raw| unzigzag(u64::from(raw)) as i32)
+    let raw = match take_short(bytes) {
+        Some(raw) => raw,
+        None => u32::try_from(take_raw(bytes, 5)?).ok()?,
+    };
+    Some(unzigzag(u64::from(raw)) as i32)
 }
 
 /// Takes an `i64` off the front of `bytes`; none if it is cut off or does not fit.
+#[inline]
 pub(crate) fn take_i64(bytes: &mut &[u8]) -> Option<i64> {
-    take_raw(bytes, 10).map(unzigzag)
+    let raw = match take_short(bytes) {
+        Some(raw) => u64::from(raw),
+        None => take_raw(bytes, 10)?,
+    };
+    Some(unzigzag(raw))
+}
+
+/// Takes one of at most three bytes, as all but the rarest lengths, deltas and counts are; none if
+/// it is longer or cut off.
+#[inline(always)]
+fn take_short(bytes: &mut &[u8]) -> Option<u32> {
+    let (raw, rest) = match **bytes {
+        [a, ref rest @ ..] if a < 0x80 => (u32::from(a), rest),
+        [a, b, ref rest @ ..] if b < 0x80 => (u32::from(a & 0x7f) | u32::from(b) << 7, rest),
+        [a, b, c, ref rest @ ..] if c < 0x80 => {
+            (u32::from(a & 0x7f) | u32::from(b & 0x7f) << 7 | u32::from(c) << 14, rest)
+        }
+        _ => return None,
+    };
+    *bytes = rest;
+    Some(raw)
 }
 
 /// Appends `value`.
@@ -44,6 +62,7 @@ pub(crate) fn len_i32(value: i32) -> usize {
     len_i64(i64::from(value))
 }
 
+#[cold]
 fn take_raw(bytes: &mut &[u8], bytes_max: usize) -> Option<u64> {
     let mut raw = 0u64;
     for (index, &byte) in bytes.iter().take(bytes_max).enumerate() {

@@ -39,6 +39,19 @@ pub enum FrameError {
 /// # Errors
 /// If the announced length is negative or above `max`.
 pub fn split(arrived: &mut BytesMut, max: usize) -> Result<Option<Bytes>, FrameError> {
+    split_with_room(arrived, max, RESERVE_MAX)
+}
+
+/// As [`split`], for whoever trusts the peer with `room` bytes before they have come: a frame that
+/// fits is read without moving what came before.
+///
+/// # Errors
+/// As [`split`].
+pub fn split_with_room(
+    arrived: &mut BytesMut,
+    max: usize,
+    room: usize,
+) -> Result<Option<Bytes>, FrameError> {
     let Some(prefix) = arrived.first_chunk::<PREFIX>() else {
         arrived.reserve(PREFIX);
         return Ok(None);
@@ -50,7 +63,7 @@ pub fn split(arrived: &mut BytesMut, max: usize) -> Result<Option<Bytes>, FrameE
     }
     let missing = (PREFIX + length).saturating_sub(arrived.len());
     if missing > 0 {
-        arrived.reserve(missing.min(RESERVE_MAX));
+        arrived.reserve(missing.min(room));
         return Ok(None);
     }
     arrived.advance(PREFIX);

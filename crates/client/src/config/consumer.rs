@@ -55,7 +55,8 @@ super::settings! {
     fetch_min_bytes: i32 = 1, "fetch.min.bytes";
     /// Or when so long has passed.
     fetch_max_wait: Duration = Duration::from_millis(500), "fetch.max.wait.ms";
-    /// The most bytes of one answer, but for a first batch that is larger.
+    /// The most bytes of one answer, but for a first batch that is larger. A broker that answers at
+    /// once is asked for 2 MiB at a time, a distant one for more, and none for more than this.
     fetch_max_bytes: i32 = 50 << 20, "fetch.max.bytes";
     /// The most bytes of one partition in one answer, but for a first batch that is larger.
     max_partition_fetch_bytes: i32 = 1 << 20, "max.partition.fetch.bytes";

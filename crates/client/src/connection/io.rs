@@ -5,7 +5,7 @@ use super::Outgoing;
 use super::pending::{Pending, Waiting};
 use crate::security::Transport;
 use crate::{Error, ErrorKind, clock};
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use ottla_model::Instant;
 use ottla_wire::{OutputBuf, frame};
 use std::collections::VecDeque;
@@ -110,7 +110,7 @@ impl Task {
     }
 
     fn take_answers(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        while let Some(frame) = frame::split(&mut self.arrived, ANSWER_BYTES_MAX)? {
+        while let Some(frame) = self.split()? {
             self.pending.answer(frame)?;
         }
         // What answers nothing is not collected, however long it goes on.
@@ -118,6 +118,10 @@ impl Task {
             self.pending.begun(i32::from_be_bytes(*id))?;
         }
         Ok(())
+    }
+
+    fn split(&mut self) -> Result<Option<Bytes>, frame::FrameError> {
+        frame::split_with_room(&mut self.arrived, ANSWER_BYTES_MAX, ROOM_ANNOUNCED)
     }
 
     fn on_outgoing(&mut self, outgoing: Option<Outgoing>) -> Result<(), End> {
@@ -171,5 +175,7 @@ async fn write(
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 /// Room for what arrives before anything is known of it.
 const ROOM: usize = 64 << 10;
+/// Room for an answer of which little more than its length has arrived.
+const ROOM_ANNOUNCED: usize = 4 << 20;
 /// Requests that wait for the socket; more wait in front of the task, and are refused beyond that.
 const LEAVING_MAX: usize = 16;

@@ -8,6 +8,7 @@ use super::fetch::{self, Fetched};
 use super::lookups::{self, Lookup};
 use super::partition::{Partition, Position, Progress, Standing};
 use super::session::{Session, Wish, Wishes};
+use super::share::Share;
 use super::shelf::{Shelf, end_of};
 use crate::cluster::{Patience, Purpose, Snapshot};
 use crate::config::ClientConfig;
@@ -35,14 +36,21 @@ struct Link {
     /// Of connecting, and of fetches that end without a sensible answer.
     patience: Patience,
     session: Session,
-    /// What the fetch under way is for.
-    asked: Option<HashMap<Arc<TopicPartition>, Asked>>,
+    share: Share,
+    /// What the fetch under way is for, and since when.
+    asked: Option<(HashMap<Arc<TopicPartition>, Asked>, Instant)>,
 }
 
 impl Link {
     fn new(config: &ClientConfig) -> Self {
-        let (patience, session) = (Patience::new(config), Session::default());
-        Self { connection: None, is_connecting: false, patience, session, asked: None }
+        Self {
+            connection: None,
+            is_connecting: false,
+            patience: Patience::new(config),
+            session: Session::default(),
+            share: Share::default(),
+            asked: None,
+        }
     }
 }
 
@@ -92,10 +100,9 @@ impl Fetcher {
         let waits = assignment.iter_mut().map(|partition| partition.wait_until);
         let next = waits.filter(|until| *until > now).min();
         drop(assignment);
-        let bytes_max = shared.config.fetch_max_bytes;
         for (node, wanted) in wishes {
             if self.is_free(node) {
-                self.fetch(node, wanted, bytes_max);
+                self.fetch(node, wanted, now);
             }
         }
         next
@@ -160,23 +167,24 @@ impl Fetcher {
         false
     }
 
-    fn fetch(
-        &mut self,
-        node: NodeId,
-        wanted: BTreeMap<Arc<TopicPartition>, Asked>,
-        bytes_max: i32,
-    ) {
+    fn fetch(&mut self, node: NodeId, wanted: BTreeMap<Arc<TopicPartition>, Asked>, now: Instant) {
         let Some(link) = self.links.get_mut(&node) else { return };
         let Some(connection) = link.connection.clone() else { return };
         let wishes: Wishes = wanted.iter().map(|(of, asked)| (of.clone(), asked.wish)).collect();
         let plan = link.session.plan(&wishes);
         let config = &self.shared.config;
+        // Within a session the broker lets partitions take turns; without one, those that come
+        // first would leave nothing of a small share to the others.
+        let bytes_max = match plan.epoch {
+            0 => config.fetch_max_bytes,
+            _ => link.share.bytes(config.fetch_min_bytes, config.fetch_max_bytes),
+        };
         let started = fetch::version(&connection, &plan).and_then(|version| {
             let request = fetch::request(version, &plan, config, bytes_max);
             let timeout = config.client.request_timeout + config.fetch_max_wait;
             connection.start(version, &request, timeout)
         });
-        link.asked = Some(wanted.into_iter().collect());
+        link.asked = Some((wanted.into_iter().collect(), now));
         let events = self.events.0.clone();
         match started {
             Ok(awaited) => {
@@ -209,11 +217,14 @@ impl Fetcher {
             }
             Event::Fetched(node, answer) => {
                 let Some(link) = self.links.get_mut(&node) else { return };
-                let asked = link.asked.take().unwrap_or_default();
+                let Some((asked, since)) = link.asked.take() else { return };
                 let outcome = self.on_fetched(node, answer, &asked);
                 let link = self.link(node);
                 match outcome {
-                    Ok(()) => link.patience.worked(),
+                    Ok(bytes) => {
+                        link.patience.worked();
+                        link.share.answered(bytes, clock::now().since(since));
+                    }
                     Err(error) => {
                         tracing::debug!(%node, %error, "a fetch failed");
                         link.patience.failed();
@@ -232,12 +243,13 @@ impl Fetcher {
         self.links.entry(node).or_insert_with(|| Link::new(config))
     }
 
+    /// Bytes of records that came.
     fn on_fetched(
         &mut self,
         node: NodeId,
         answer: Result<Answer>,
         asked: &HashMap<Arc<TopicPartition>, Asked>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let fetch = fetch::read(&answer?, self.shared.config.isolation_level)?;
         if let Some(link) = self.links.get_mut(&node) {
             link.session.answered(fetch.code, fetch.session_id);
@@ -263,7 +275,7 @@ impl Fetcher {
         if has_news {
             self.shared.news.notify_one();
         }
-        Ok(())
+        Ok(bytes)
     }
 
     fn on_partition(

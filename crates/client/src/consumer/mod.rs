@@ -19,6 +19,7 @@ mod pattern;
 mod rebalance;
 mod record;
 mod session;
+mod share;
 mod shared;
 mod shelf;
 mod stream;
