@@ -9,16 +9,16 @@ pub(super) use requests::nothing_committed;
 
 use super::record::OffsetCommitValue;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use ottla_model::{LeaderEpoch, Offset, PartitionId, Timestamp, TopicId, TopicName};
 
 /// The committed offsets of one group.
 #[derive(Debug, Default)]
 pub(super) struct Offsets {
-    /// Partitions ascending, no topic without any.
-    topics: BTreeMap<TopicName, Vec<Entry>>,
+    /// Partitions ascending, no topic without any. They go in order, from either end, so that a
+    /// topic of very many goes without moving what is left of it each time.
+    topics: BTreeMap<TopicName, VecDeque<Entry>>,
 }
 
 /// One committed offset in 48 bytes. What few offsets have is boxed.
@@ -90,7 +90,7 @@ impl Offsets {
 
     fn set(&mut self, topic: &TopicName, entry: Entry) {
         let Some(entries) = self.topics.get_mut(&**topic) else {
-            self.topics.insert(topic.clone(), alloc::vec![entry]);
+            self.topics.insert(topic.clone(), VecDeque::from([entry]));
             return;
         };
         match entries.binary_search_by_key(&entry.partition, |entry| entry.partition) {
@@ -119,7 +119,7 @@ impl Offsets {
 /// The committed offsets of one topic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Committed<'a> {
-    entries: &'a [Entry],
+    entries: &'a VecDeque<Entry>,
 }
 
 impl<'a> Committed<'a> {
@@ -198,5 +198,38 @@ impl Entry {
 
     fn expires_at(&self) -> Option<Timestamp> {
         self.extra.as_ref().and_then(|extra| extra.expires_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 3: a group's offsets go partition by partition, and of very many each must not move
+    /// all others: this would not end for hours.
+    #[test]
+    fn the_offsets_of_a_huge_topic_go_one_by_one() {
+        let topic = TopicName::from("t");
+        let partitions = 1_000_000;
+        let value = OffsetCommitValue {
+            offset: Offset(1),
+            leader_epoch: None,
+            metadata: Arc::default(),
+            committed_at: Timestamp(0),
+            expires_at: None,
+            topic_id: TopicId::default(),
+        };
+        for ascending in [true, false] {
+            let mut offsets = Offsets::default();
+            for partition in 0..partitions {
+                offsets.apply(&topic, PartitionId(partition), Some(&value));
+            }
+            for at in 0..partitions {
+                let partition = if ascending { at } else { partitions - 1 - at };
+                offsets.apply(&topic, PartitionId(partition), None);
+                assert!(!offsets.contains(&topic, PartitionId(partition)));
+            }
+            assert!(offsets.is_empty());
+        }
     }
 }
