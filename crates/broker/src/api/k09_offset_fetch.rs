@@ -11,7 +11,8 @@ use ottla_wire::convert::{fetch_offsets, known_topics};
 use ottla_wire::generated::OffsetFetchRequest;
 use std::collections::BTreeSet;
 
-/// Asks the shard of each group; once for a group that is to tell all it has.
+/// Asks the shard of each group; once for a group that is to tell all it has. Topics and partitions
+/// that are named twice are answered twice, in the request's order, as Kafka does.
 pub(super) fn handle(cx: &mut Context<'_>, mut request: OffsetFetchRequest<'_>) -> Answer {
     let mut told_all = BTreeSet::new();
     request.groups.retain(|group| group.topics.is_some() || told_all.insert(group.group_id));

@@ -1,6 +1,9 @@
 //! Key 61, DescribeProducers, version 0: who writes to a partition (KIP-664).
 //!
-//! Nothing is transactional, so no producer has a coordinator epoch or an open transaction.
+//! - Nothing is transactional, so no producer has a coordinator epoch or an open transaction.
+//! - A partition that is named twice is told of once: Kafka repeats it, and four bytes more of a
+//!   request would be all producers once more in the answer. A topic of which nothing is left to
+//!   tell is left out, as Kafka leaves one out that names no partition.
 
 use super::lookup::{self, TopicRef};
 use super::{Answer, Context};
@@ -18,6 +21,7 @@ pub(super) fn handle(cx: &mut Context<'_>, mut request: DescribeProducersRequest
     for topic in &mut request.topics {
         topic.partition_indexes.retain(|index| asked.insert((topic.name, *index)));
     }
+    request.topics.retain(|topic| !topic.partition_indexes.is_empty());
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in &request.topics {
         let parts = topic.partition_indexes.iter().map(|index| {

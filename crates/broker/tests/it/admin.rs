@@ -4,6 +4,7 @@ use crate::harness::{Client, TestBroker, batch};
 use ottla_wire::generated::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 use ottla_wire::generated::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use ottla_wire::generated::describe_log_dirs_request::DescribableLogDirTopic;
+use ottla_wire::generated::describe_producers_request::TopicRequest;
 use ottla_wire::generated::describe_quorum_request::{PartitionData, TopicData};
 use ottla_wire::generated::elect_leaders_request::TopicPartitions;
 use ottla_wire::generated::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
@@ -91,6 +92,31 @@ fn records_are_deleted_within_bounds() {
     assert_eq!(delete("c", 0, -1), (ErrorCode::PolicyViolation.number(), -1));
     let internal = delete("__consumer_offsets", 0, -1);
     assert_eq!(internal, (ErrorCode::InvalidTopicException.number(), -1));
+}
+
+/// KIP-664. Kafka tells of a partition as often as it is named, and leaves out a topic that names
+/// none; here each is told of once.
+#[test]
+fn producers_of_a_partition_named_twice_are_told_of_once() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    create(&mut client, "t", Vec::new());
+    let topic = |name, partition_indexes| TopicRequest { name, partition_indexes };
+    let topics = vec![
+        topic("t", vec![1, 0, 1]),
+        topic("u", vec![]),
+        topic("t", vec![0]),
+        topic("t", vec![7, 7]),
+    ];
+    let answered = client.ask(0, &DescribeProducersRequest { topics });
+    let response: DescribeProducersResponse<'_> = answered.read();
+    let unknown = ErrorCode::UnknownTopicOrPartition.number();
+    let told = response.topics.iter().map(|topic| {
+        let lines = topic.partitions.iter().map(|line| (line.partition_index, line.error_code));
+        (topic.name, lines.collect::<Vec<_>>())
+    });
+    let expected = [("t", vec![(1, 0), (0, 0)]), ("t", vec![(7, unknown)])];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
 }
 
 /// KIP-113, KIP-827.

@@ -118,6 +118,43 @@ fn committed_once_loaded(client: &mut Client, group: &str) -> i64 {
     }
 }
 
+/// As Kafka: what is named twice is answered twice, in the request's order.
+#[test]
+fn offsets_of_partitions_named_twice_are_told_twice() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    create_topic(&mut client, "t", 1);
+    find(&mut client, "g");
+    assert_eq!(committed_once_loaded(&mut client, "g"), -1);
+    let answer = client.ask(9, &commit("g", 5));
+    let _: OffsetCommitResponse<'_> = answer.read();
+    let topic = |name, partition_indexes| OffsetFetchRequestTopics {
+        name,
+        partition_indexes,
+        ..Default::default()
+    };
+    let topics = vec![topic("t", vec![0, 3, 0]), topic("u", vec![0]), topic("t", vec![0])];
+    let group = || OffsetFetchRequestGroup {
+        group_id: "g",
+        topics: Some(topics.clone()),
+        ..Default::default()
+    };
+    let request = OffsetFetchRequest { groups: vec![group(), group()], ..Default::default() };
+    let answer = client.ask(8, &request);
+    let response: OffsetFetchResponse<'_> = answer.read();
+    assert_eq!(response.groups.len(), 2);
+    for group in &response.groups {
+        let told = group.topics.iter().map(|topic| {
+            let offsets = topic.partitions.iter();
+            let offsets = offsets.map(|line| (line.partition_index, line.committed_offset));
+            (topic.name, offsets.collect::<Vec<_>>())
+        });
+        let expected =
+            [("t", vec![(0, 5), (3, -1), (0, 5)]), ("u", vec![(0, -1)]), ("t", vec![(0, 5)])];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+    }
+}
+
 #[test]
 fn a_member_joins_beats_and_goes_on_after_a_restart_of_the_broker() {
     let mut broker = TestBroker::start();
