@@ -209,7 +209,7 @@ impl Bench {
                     Err(why) => format!("commit failed {why:?}"),
                 },
                 Output::Fetched { outcome, .. } => format!("fetched {}", outcome.is_ok()),
-                Output::Failed(error) => format!("failed {error}"),
+                Output::Failed(error) => format!("failed {error:?}"),
                 Output::Left => "left".to_string(),
             };
             said += &line;

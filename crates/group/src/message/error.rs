@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-/// A refusal, named for what the asker should know. Doc comments say what it should do.
+/// A refusal, named for what the asker should know. Doc comments say what it should do; its
+/// text says that to people.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum GroupError {
     /// This broker does not own the group's shard (any more): find the coordinator again.
@@ -62,8 +63,83 @@ pub enum GroupError {
 
 impl fmt::Display for GroupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
+        f.write_str(match self {
+            Self::NotCoordinator => {
+                "this broker does not coordinate the group: find the one that does"
+            }
+            Self::LoadInProgress => "the group is being loaded: ask again shortly",
+            Self::NotAvailable => "the coordinator cannot answer now: find it again in a while",
+            Self::InvalidGroupId => "the group id cannot be used: configure another",
+            Self::InvalidSessionTimeout => {
+                "the session timeout is outside the broker's limits: configure another"
+            }
+            Self::InvalidRequest => {
+                "the client sent a value that makes no sense: this is its fault"
+            }
+            Self::InconsistentGroupProtocol => {
+                "the group has no assignor in common with the member, or speaks another protocol: \
+                 configure all members alike"
+            }
+            Self::UnknownMemberId => "the group does not know the member any more: join anew",
+            Self::IllegalGeneration => "the group has another generation by now: join again",
+            Self::RebalanceInProgress => "the group rebalances: join again",
+            Self::MemberIdRequired => "the group has given the member an id: join again with it",
+            Self::FencedInstanceId => {
+                "another member took over the instance id: stop, and give each member its own"
+            }
+            Self::UnreleasedInstanceId => {
+                "another member holds the instance id: wait until it has left, or give each its own"
+            }
+            Self::FencedMemberEpoch => {
+                "the member's epoch is not one it can have: give up all partitions and join again"
+            }
+            Self::StaleMemberEpoch => {
+                "the member's epoch is over: try again with that of the next heartbeat"
+            }
+            Self::UnsupportedAssignor => {
+                "the broker has no assignor of this name: configure one that it has"
+            }
+            Self::InvalidRegularExpression => {
+                "the subscription's pattern cannot be understood: correct it (RE2 syntax)"
+            }
+            Self::UnsupportedVersion => {
+                "the group's protocol needs a newer version of the request: update the client"
+            }
+            Self::GroupMaxSizeReached => {
+                "the group is full: run fewer members, or have the broker allow more"
+            }
+            Self::NonEmptyGroup => "the group still has members: stop them first",
+            Self::GroupIdNotFound => "there is no such group: look at its name",
+            Self::GroupSubscribedToTopic => {
+                "members are subscribed to the topic: stop them, or have them unsubscribe, first"
+            }
+            Self::OffsetMetadataTooLarge => {
+                "the metadata of the commit is too long: shorten it, or have the broker allow more"
+            }
+            Self::RecordTooLarge => {
+                "what would be written is larger than a batch may be: ask for less at a time"
+            }
+            Self::UnknownTopicOrPartition => {
+                "there is no such topic or partition: look at its name"
+            }
+            Self::StorageError => "the broker's disk is full or failing: try again later",
+        })
     }
 }
 
 impl core::error::Error for GroupError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    /// Whoever prints an error shows it to people: what is the matter, then what to do.
+    #[test]
+    fn an_error_is_told_in_words() {
+        for error in [GroupError::UnknownMemberId, GroupError::StorageError] {
+            let text = error.to_string();
+            assert!(text.split_once(": ").is_some_and(|(_, what)| what.contains(' ')), "{text}");
+        }
+    }
+}

@@ -11,7 +11,7 @@ use ottla_group::message::offsets::PerPartition;
 use ottla_group::message::register::{HeartbeatAnswer, Registered};
 use ottla_model::Instant;
 use std::collections::BTreeMap;
-use std::fmt::Display;
+use std::fmt::Debug;
 
 /// Member ids by the names the scenario knows them by.
 #[derive(Default)]
@@ -45,52 +45,52 @@ impl Names {
         match reply {
             Reply::Join(Ok(joined)) => self.joined(joined),
             Reply::Join(Err(refused)) => {
-                format!("join {} {}", refused.error, self.of(&refused.member))
+                format!("join {:?} {}", refused.error, self.of(&refused.member))
             }
             Reply::Sync(Ok(synced)) => {
                 format!("synced {} {}", synced.protocol, blob(&synced.assignment))
             }
-            Reply::Sync(Err(error)) => format!("sync {error}"),
+            Reply::Sync(Err(error)) => format!("sync {error:?}"),
             Reply::Heartbeat(outcome) => format!("heartbeat {}", shown(outcome)),
             Reply::Leave(Ok(left)) => self.left(left),
-            Reply::Leave(Err(error)) => format!("leave {error}"),
+            Reply::Leave(Err(error)) => format!("leave {error:?}"),
             Reply::ConsumerHeartbeat(Ok(beat)) => self.beat(beat),
-            Reply::ConsumerHeartbeat(Err(error)) => error.to_string(),
+            Reply::ConsumerHeartbeat(Err(error)) => format!("{error:?}"),
             Reply::ConsumerDescribe(Ok(group)) => self.consumer_description(group),
-            Reply::ConsumerDescribe(Err(error)) => format!("describe {error}"),
+            Reply::ConsumerDescribe(Err(error)) => format!("describe {error:?}"),
             Reply::ConsumerMetadata(outcome) => match outcome {
                 Ok(generation) => format!("metadata generation {generation}"),
-                Err(error) => format!("metadata {error}"),
+                Err(error) => format!("metadata {error:?}"),
             },
             Reply::Register(Ok(registered)) => {
                 format!("registered {} owns {}", registered.generation, owned(registered))
             }
-            Reply::Register(Err(error)) => format!("register {error}"),
+            Reply::Register(Err(error)) => format!("register {error:?}"),
             Reply::RegisterHeartbeat(HeartbeatAnswer { generation, outcome }) => {
                 format!("beat {} in {generation}", shown(outcome))
             }
             Reply::Commit(Ok(committed)) => {
                 format!("committed {}", each(&committed.topics, shown))
             }
-            Reply::Commit(Err(error)) => format!("commit {error}"),
+            Reply::Commit(Err(error)) => format!("commit {error:?}"),
             Reply::FetchOffsets(Ok(fetched)) => {
                 let offset = |found: &Option<ottla_group::message::offsets::CommittedOffset>| {
                     found.as_ref().map_or("none".into(), |found| found.offset.to_string())
                 };
                 format!("offsets {}", each(&fetched.topics, offset))
             }
-            Reply::FetchOffsets(Err(error)) => format!("offsets {error}"),
+            Reply::FetchOffsets(Err(error)) => format!("offsets {error:?}"),
             Reply::DeleteOffsets(Ok(deleted)) => {
                 format!("offsets deleted {}", each(&deleted.topics, shown))
             }
-            Reply::DeleteOffsets(Err(error)) => format!("delete-offsets {error}"),
+            Reply::DeleteOffsets(Err(error)) => format!("delete-offsets {error:?}"),
             Reply::Describe(Ok(description)) => self.description(description),
-            Reply::Describe(Err(error)) => format!("describe {error}"),
+            Reply::Describe(Err(error)) => format!("describe {error:?}"),
             Reply::List(Ok(groups)) => {
                 let groups = groups.iter().map(|g| format!("{} {} {}", g.group, g.kind, g.state));
                 format!("groups [{}]", groups.collect::<Vec<_>>().join(", "))
             }
-            Reply::List(Err(error)) => format!("list {error}"),
+            Reply::List(Err(error)) => format!("list {error:?}"),
             Reply::DeleteGroup(outcome) => format!("delete-group {}", shown(outcome)),
         }
     }
@@ -215,8 +215,8 @@ fn offset(record: &OffsetCommit) -> String {
     }
 }
 
-fn shown<E: Display>(outcome: &Result<(), E>) -> String {
-    outcome.as_ref().map_or_else(E::to_string, |()| "ok".into())
+fn shown<E: Debug>(outcome: &Result<(), E>) -> String {
+    outcome.as_ref().map_or_else(|error| format!("{error:?}"), |()| "ok".into())
 }
 
 fn each<T>(topics: &PerPartition<T>, show: impl Fn(&T) -> String) -> String {
