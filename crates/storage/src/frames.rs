@@ -21,6 +21,24 @@ pub struct Frames {
     /// Made with the first frame: most of such files stay empty.
     file: Option<Arc<dyn File>>,
     end: u64,
+    /// While a replacement is being written, what was appended since: it goes behind that.
+    since: Option<Vec<u8>>,
+}
+
+/// Frames to be written beside the file, outside of whatever lock the file is kept under.
+#[derive(Debug)]
+pub struct ReplaceJob {
+    fs: Arc<dyn Fs>,
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+/// How that went. Give it back to [`Frames::finish_replace`].
+#[derive(Debug)]
+#[must_use = "the file keeps what is appended until it hears of it"]
+pub struct Replaced {
+    path: PathBuf,
+    written: io::Result<(Arc<dyn File>, u64)>,
 }
 
 impl Frames {
@@ -34,7 +52,8 @@ impl Frames {
         let file = match fs.open(path, OpenMode::Existing) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok((Self { fs, path: path.to_owned(), file: None, end: 0 }, Vec::new()));
+                let path = path.to_owned();
+                return Ok((Self { fs, path, file: None, end: 0, since: None }, Vec::new()));
             }
             Err(error) => return Err(error),
         };
@@ -47,7 +66,7 @@ impl Frames {
         if end < size {
             file.set_len(end)?;
         }
-        Ok((Self { fs, path: path.to_owned(), file: Some(file), end }, frames))
+        Ok((Self { fs, path: path.to_owned(), file: Some(file), end, since: None }, frames))
     }
 
     /// Appends a frame; it is not synced.
@@ -62,6 +81,9 @@ impl Frames {
         };
         file.write_at(self.end, &frame)?;
         self.end += frame.len() as u64;
+        if let Some(since) = &mut self.since {
+            since.extend(&frame);
+        }
         Ok(())
     }
 
@@ -72,24 +94,62 @@ impl Frames {
         self.fs.open(&self.path, OpenMode::Create)
     }
 
-    /// Puts these frames in the place of all there are, durably, all or none.
+    /// Puts these frames in the place of all there are, all or none. Blocks on the disk.
     ///
     /// # Errors
     /// If the file system refuses; the file is then as it was.
     pub fn replace(&mut self, frames: &[Vec<u8>]) -> io::Result<()> {
-        let bytes: Vec<u8> = frames.iter().flat_map(|frame| framed(frame)).collect();
         if self.file.is_none() {
             self.file = Some(self.make()?);
         }
-        fs::replace(&*self.fs, &self.path, &bytes)?;
-        self.file = Some(self.fs.open(&self.path, OpenMode::Existing)?);
-        self.end = bytes.len() as u64;
+        let replaced = self.start_replace(frames).run();
+        self.finish_replace(replaced)
+    }
+
+    /// The same in three steps, of which the middle one blocks on the disk. What is appended
+    /// meanwhile comes behind these frames.
+    pub fn start_replace(&mut self, frames: &[Vec<u8>]) -> ReplaceJob {
+        self.since = Some(Vec::new());
+        let bytes = frames.iter().flat_map(|frame| framed(frame)).collect();
+        ReplaceJob { fs: self.fs.clone(), path: self.path.clone(), bytes }
+    }
+
+    /// Whether that is under way.
+    pub fn is_being_replaced(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// Takes the outcome. Without waiting for the disk: should power be lost, the one file is there
+    /// or the other.
+    ///
+    /// # Errors
+    /// If the file system refuses; the file is then as it was.
+    pub fn finish_replace(&mut self, replaced: Replaced) -> io::Result<()> {
+        let since = self.since.take().unwrap_or_default();
+        let (file, end) = replaced.written?;
+        file.write_at(end, &since)?;
+        self.fs.rename(&replaced.path, &self.path)?;
+        (self.file, self.end) = (Some(file), end + since.len() as u64);
         Ok(())
     }
 
     /// Bytes of the file.
     pub fn size(&self) -> u64 {
         self.end
+    }
+}
+
+impl ReplaceJob {
+    /// Writes and syncs the frames. Blocks on the disk.
+    pub fn run(self) -> Replaced {
+        let path = fs::beside(&self.path);
+        let write = || -> io::Result<(Arc<dyn File>, u64)> {
+            let file = self.fs.open(&path, OpenMode::Fresh)?;
+            file.write_at(0, &self.bytes)?;
+            file.sync()?;
+            Ok((file, self.bytes.len() as u64))
+        };
+        Replaced { written: write(), path }
     }
 }
 
@@ -163,6 +223,26 @@ mod tests {
         let (mut other, _) = Frames::open(Arc::new(fs), Path::new("/other/file")).unwrap();
         other.replace(&kept).unwrap();
         assert_eq!(other.size(), 11);
+    }
+
+    /// Issue 3: a file is written anew while frames are appended to it, and none is lost.
+    #[test]
+    fn a_file_is_appended_to_while_it_is_replaced() {
+        let fs = crate::fs::sim::SimFs::new(1);
+        let path = Path::new("/folder/file");
+        let kept = || Frames::open(Arc::new(fs.clone()), path).unwrap().1;
+        let (mut file, _) = Frames::open(Arc::new(fs.clone()), path).unwrap();
+        file.append(b"one").unwrap();
+        file.append(b"two").unwrap();
+        let job = file.start_replace(&[b"two".to_vec()]);
+        file.append(b"three").unwrap();
+        let replaced = job.run();
+        file.append(b"four").unwrap();
+        assert_eq!(kept(), [&b"one"[..], b"two", b"three", b"four"]);
+        file.finish_replace(replaced).unwrap();
+        assert!(!file.is_being_replaced());
+        file.append(b"five").unwrap();
+        assert_eq!(kept(), [&b"two"[..], b"three", b"four", b"five"]);
     }
 
     #[test]

@@ -58,7 +58,7 @@ mod tests;
 pub use clean::CleanError;
 pub use config::{CleanupPolicy, Durability, LogConfig};
 pub use error::{AppendError, ChangeError, Malformed, OpenError, Poison, ReadError};
-pub use frames::Frames;
+pub use frames::{Frames, ReplaceJob, Replaced};
 pub use log::{
     AppendContext, Appended, CleanJob, CleanReport, Cleaned, Cut, CutReason, Log, Origin, RaiseJob,
     Raised, Read, Reader, Recovery, Removal, Retained, State, SyncJob, Synced, TimedOffset,

@@ -4,7 +4,7 @@ mod core;
 
 use super::closings::Closings;
 use super::delivery::{Asked, Delivery, Reign, Settled};
-use super::journal::Journal;
+use super::journal::{self, Journal};
 use super::load;
 use super::timers::Timers;
 use crate::clock;
@@ -14,8 +14,9 @@ use ottla_cluster::lease::Grant;
 use ottla_group::coordinator::{Config, Index, Lifecycle, SettingsView, Shard};
 use ottla_group::message::{Ask, Client, GroupError, Request, Token};
 use ottla_model::{ConnectionId, Instant, Now, Offset, OwnershipEpoch, PartitionId, TopicsView};
+use ottla_storage::ReplaceJob;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
@@ -28,6 +29,8 @@ pub(crate) struct Cell {
     reign: Arc<Reign>,
     /// Told when a load is done.
     installed: Arc<Notify>,
+    /// Held by whoever loads or rewrites the journal's file, never taken under the core's lock.
+    journal_turn: Mutex<()>,
 }
 
 /// Where a cell says what it has to say beside replies.
@@ -100,7 +103,8 @@ impl Cell {
             loads: 0,
             load_took: Duration::ZERO,
         };
-        Self { id, config: config.clone(), core: Mutex::new(core), timers, reign, installed }
+        let (config, core, journal_turn) = (config.clone(), Mutex::new(core), Mutex::default());
+        Self { id, config, core, timers, reign, installed, journal_turn }
     }
 
     /// Which one it is.
@@ -263,11 +267,29 @@ impl Cell {
     }
 
     /// Leaves the lock: the shard's next deadline is known, and a failed shard is loaded anew.
-    fn leave(self: &Arc<Self>, core: MutexGuard<'_, Core>) {
+    fn leave(self: &Arc<Self>, mut core: MutexGuard<'_, Core>) {
         let index = usize::try_from(self.id.0).unwrap_or(usize::MAX);
         self.timers.set(index, core.shard.poll_timeout());
+        if let Some(rewrite) = core.journal.as_mut().and_then(Journal::due_rewrite) {
+            let (cell, number) = (Arc::clone(self), core.loads);
+            tokio::task::spawn_blocking(move || cell.rewrite_journal(rewrite, number));
+        }
         if core.failed {
             self.reload(core, RELOAD_DELAY);
+        }
+    }
+
+    /// Writes the journal anew, if it is still that of load `number`; heartbeats go on meanwhile.
+    fn rewrite_journal(&self, rewrite: ReplaceJob, number: u64) {
+        let _turn = self.journal_turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.lock().loads != number {
+            return;
+        }
+        let replaced = rewrite.run();
+        let mut core = self.lock();
+        let core = &mut *core;
+        if core.loads == number {
+            journal::finish(&mut core.journal, replaced, &core.shard);
         }
     }
 
@@ -303,7 +325,9 @@ impl Cell {
                 Ok(loaded) => {
                     let took = clock::mono().since(began);
                     tracing::debug!(shard = %self.id, ?loaded, ?took, "loaded");
+                    let turn = self.journal_turn.lock().unwrap_or_else(PoisonError::into_inner);
                     let journal = Journal::load(&mut shard, &owned.partition);
+                    drop(turn);
                     let journal = journal.inspect_err(|error| {
                         tracing::error!(shard = %self.id, %error, "the journal cannot be kept");
                     });

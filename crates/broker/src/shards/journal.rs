@@ -8,7 +8,7 @@ use crate::metrics::Latency;
 use crate::partitions::Partition;
 use ottla_group::coordinator::{JournalEntry, Note, Noted, Outcome, Shard, Trigger, Who};
 use ottla_model::GroupId;
-use ottla_storage::Frames;
+use ottla_storage::{Frames, ReplaceJob, Replaced};
 use ottla_wire::convert::journal;
 use std::fmt::Write;
 use std::io;
@@ -18,6 +18,8 @@ pub(super) struct Journal {
     frames: Frames,
     /// Bytes when it was last written anew.
     live: u64,
+    /// That it is to be written anew: for a thread that may wait for the disk.
+    rewrite: Option<ReplaceJob>,
 }
 
 impl Journal {
@@ -36,37 +38,59 @@ impl Journal {
             }
         });
         shard.replay_notes(notes.collect::<Vec<_>>());
-        let mut journal = Self { live: frames.size(), frames };
+        let mut journal = Self { live: frames.size(), frames, rewrite: None };
         if shard.notes().len() != kept.len() {
-            journal.rewrite(shard)?;
+            journal.frames.replace(&encoded(shard)?)?;
+            journal.live = journal.frames.size();
         }
         Ok(journal)
+    }
+
+    /// The rewrite that is due, if one is. Its outcome goes to [`finish`].
+    pub(super) fn due_rewrite(&mut self) -> Option<ReplaceJob> {
+        self.rewrite.take()
     }
 
     fn keep(&mut self, note: &Note, shard: &Shard) -> io::Result<()> {
         // Ids and hosts are bounded where they come in.
         let bytes = journal::encode(note).map_err(io::Error::other)?;
         self.frames.append(&bytes)?;
-        if self.frames.size() > REWRITE_FROM.max(self.live * REWRITE_FACTOR) {
-            self.rewrite(shard)?;
+        let is_large = self.frames.size() > REWRITE_FROM.max(self.live * REWRITE_FACTOR);
+        if is_large && !self.frames.is_being_replaced() {
+            self.rewrite = Some(self.frames.start_replace(&encoded(shard)?));
         }
         Ok(())
     }
 
-    fn rewrite(&mut self, shard: &Shard) -> io::Result<()> {
-        let notes = shard.notes();
-        let notes: Result<Vec<_>, _> = notes.iter().map(journal::encode).collect();
-        self.frames.replace(&notes.map_err(io::Error::other)?)?;
+    fn finish(&mut self, replaced: Replaced) -> io::Result<()> {
+        self.frames.finish_replace(replaced)?;
         self.live = self.frames.size();
         Ok(())
     }
+}
+
+fn encoded(shard: &Shard) -> io::Result<Vec<Vec<u8>>> {
+    let notes = shard.notes();
+    let notes: Result<Vec<_>, _> = notes.iter().map(journal::encode).collect();
+    notes.map_err(io::Error::other)
 }
 
 /// Keeps one more note of `shard`, tells operators, and counts how long it took. A journal that
 /// cannot be written ends.
 pub(super) fn keep(journal: &mut Option<Journal>, note: &Note, shard: &Shard, durations: &Latency) {
     tell(note, durations);
-    if let Some(Err(error)) = journal.as_mut().map(|journal| journal.keep(note, shard)) {
+    let kept = journal.as_mut().map(|journal| journal.keep(note, shard));
+    end_if_failed(journal, kept, shard);
+}
+
+/// Puts a rewritten journal in force. One that cannot be ends.
+pub(super) fn finish(journal: &mut Option<Journal>, replaced: Replaced, shard: &Shard) {
+    let finished = journal.as_mut().map(|journal| journal.finish(replaced));
+    end_if_failed(journal, finished, shard);
+}
+
+fn end_if_failed(journal: &mut Option<Journal>, done: Option<io::Result<()>>, shard: &Shard) {
+    if let Some(Err(error)) = done {
         tracing::error!(shard = %shard.partition(), %error, "the journal ends here");
         *journal = None;
     }

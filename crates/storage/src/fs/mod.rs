@@ -116,7 +116,7 @@ pub(crate) fn replace(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> io::Result<()> 
 }
 
 /// The name a file has while [`replace`] writes it.
-fn beside(path: &Path) -> PathBuf {
+pub(crate) fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".tmp");
     PathBuf::from(name)
