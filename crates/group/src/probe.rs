@@ -95,6 +95,8 @@ names! {
         /// A classic member of a group of the consumer protocol, whose answer was kept, heard of
         /// its next step at once.
         CoordinatorToldHeldClassic,
+        /// A member of the consumer protocol, whose answer was kept, heard at once what it may own.
+        CoordinatorToldHeldConsumer,
         /// A classic group became one of the consumer protocol.
         CoordinatorUpgraded,
         /// A group of the consumer protocol became a classic one.

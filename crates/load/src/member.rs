@@ -50,6 +50,11 @@ impl Member {
         &self.owned
     }
 
+    /// Whether it has been answered by the coordinator, and not been fenced since.
+    pub(crate) fn has_joined(&self) -> bool {
+        self.epoch != 0
+    }
+
     /// Whether the next request says more than that it lives.
     pub(crate) fn owes_word(&self) -> bool {
         self.owes_word

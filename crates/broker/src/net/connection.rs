@@ -207,6 +207,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.active = self.now.mono;
             self.greeted = true;
         }
+        if self.inbox.is_partial() {
+            // Half a request waits as a whole one does. In a drain shards let go of what they hold.
+            self.replies.hurry();
+        }
         if self.inbox.is_partial() && self.has_room() && !self.is_queued() {
             self.inbound.run(self.now.mono, self.received);
         } else {

@@ -56,11 +56,7 @@ impl Replies {
     /// Queues the answer of the request that came last; returns it if it may leave at once. A reply
     /// that another party may hold back on purpose is told that someone waits behind it.
     pub(super) fn push(&mut self, key: ApiKey, arrived: Instant, answer: Answer) -> Option<Ready> {
-        if let Some(Slot { state: State::Waiting { held, .. }, .. }) = self.slots.back_mut()
-            && let Some(held) = held.take()
-        {
-            held.someone_waits();
-        }
+        self.hurry();
         let state = match answer {
             // Closing and asking again are done before it comes to queueing.
             Answer::Silent | Answer::Close(_) | Answer::Long => {
@@ -78,6 +74,15 @@ impl Replies {
         };
         self.slots.push_back(Slot { key, arrived, state });
         None
+    }
+
+    /// Somebody waits behind the reply that came last: if it is held back, it is not any longer.
+    pub(super) fn hurry(&mut self) {
+        if let Some(Slot { state: State::Waiting { held, .. }, .. }) = self.slots.back_mut()
+            && let Some(held) = held.take()
+        {
+            held.someone_waits();
+        }
     }
 
     /// The eldest reply, once it is ready; pending where there is none.

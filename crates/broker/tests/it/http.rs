@@ -30,6 +30,10 @@ fn metrics_show_requests_errors_connections_and_logs() {
     create_topic(&mut client, "orders", 2);
     let answer = client.ask(1, &MetadataRequest::default());
     let _: MetadataResponse<'_> = answer.read();
+    // An answer is counted once it has gone to the socket: perhaps after it was read here.
+    while !get(&broker, "/metrics").1.contains("{api=\"Metadata\"} 1") {
+        std::thread::yield_now();
+    }
     let (status, text) = get(&broker, "/metrics");
     assert_eq!(status, 200);
     for line in [

@@ -19,8 +19,42 @@ use ottla_model::{Instant, MemberId};
 /// A member's place for one kept answer.
 #[derive(Debug)]
 pub(super) struct Hold {
-    token: Option<Token>,
+    kept: Option<Kept>,
     end: Deadline,
+}
+
+/// A kept answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    token: Token,
+    asked: Asked,
+}
+
+/// In which protocol an answer is awaited, and what it takes to give it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Asked {
+    /// Heartbeat.
+    Classic,
+    /// ConsumerGroupHeartbeat.
+    Consumer {
+        /// Whether it is to be told its assignment, changed or not.
+        is_full: bool,
+        /// Whether it took a step that its client has not heard of. A second one must wait: if its
+        /// answer got lost, the client would be two epochs behind, and fenced.
+        is_behind: bool,
+    },
+}
+
+/// Who may have something to hear.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(super) enum Stir {
+    /// Nobody.
+    #[default]
+    None,
+    /// Members that await partitions: some may be free now.
+    Freed,
+    /// Everybody: there is another target.
+    Target,
 }
 
 /// For how long an answer may be kept from a member of this patience: so short that, if it is the
@@ -32,14 +66,14 @@ pub(super) fn hold_time(patience: Patience, session_timeout: Duration) -> Option
 
 impl Default for Hold {
     fn default() -> Self {
-        Self { token: None, end: Deadline::unarmed() }
+        Self { kept: None, end: Deadline::unarmed() }
     }
 }
 
 impl Hold {
     /// Whether an answer is kept.
     pub(super) fn is_kept(&self) -> bool {
-        self.token.is_some()
+        self.kept.is_some()
     }
 }
 
@@ -47,7 +81,12 @@ impl Turn<'_> {
     /// Keeps the answer to a heartbeat of a member that has nothing to hear; false where it is to
     /// be given now.
     pub(super) fn hold(&mut self, call: &Call<'_>, id: &str, session_timeout: Duration) -> bool {
-        let Some(time) = hold_time(call.client.patience, session_timeout) else { return false };
+        let time = hold_time(call.client.patience, session_timeout);
+        time.is_some_and(|time| self.keep(call.token, id, time, Asked::Classic))
+    }
+
+    /// Keeps an answer for so long; false where there is no room.
+    pub(super) fn keep(&mut self, token: Token, id: &str, time: Duration, asked: Asked) -> bool {
         if self.services.held.len() >= self.services.config.held_max {
             return false;
         }
@@ -55,36 +94,59 @@ impl Turn<'_> {
         let Some((id, hold)) = place(self.group, id) else { return false };
         let timer = || Timer::Hold(group.clone(), id.clone());
         self.services.timers.arm(&mut hold.end, self.now.mono, time, timer);
-        hold.token = Some(call.token);
-        self.services.held.insert(call.token, (group, id));
+        hold.kept = Some(Kept { token, asked });
+        self.services.held.insert(token, (group, id));
         true
     }
 
     /// Takes a member's kept answer, to give it.
-    pub(super) fn unhold(&mut self, id: &str) -> Option<Token> {
+    fn unhold(&mut self, id: &str) -> Option<Kept> {
         if self.services.held.is_empty() {
             return None;
         }
         let (_, hold) = place(self.group, id)?;
-        let token = hold.token.take()?;
+        let kept = hold.kept.take()?;
         hold.end.disarm();
-        self.services.held.remove(&token);
-        Some(token)
+        self.services.held.remove(&kept.token);
+        Some(kept)
     }
 
-    /// Gives a kept answer because waiting longer would be for nothing: its time is up, or its
-    /// client wants something else.
+    /// Gives a kept answer because waiting longer would be for nothing: its client wants something
+    /// else.
     pub(super) fn give_way(&mut self, id: &str) {
-        if let Some(token) = self.unhold(id) {
-            self.reply(token, Reply::Heartbeat(Ok(())));
-        }
+        let Some(kept) = self.unhold(id) else { return };
+        let reply = match kept.asked {
+            Asked::Classic => Reply::Heartbeat(Ok(())),
+            Asked::Consumer { is_full, .. } => {
+                Reply::ConsumerHeartbeat(Ok(self.consumer_as_it_stands(id, is_full)))
+            }
+        };
+        self.reply(kept.token, reply);
+    }
+
+    /// Gives a kept answer with whatever there is to tell.
+    pub(super) fn tell(&mut self, id: &str) {
+        let Some(kept) = self.unhold(id) else { return };
+        let reply = match kept.asked {
+            Asked::Classic => Reply::Heartbeat(Ok(())),
+            Asked::Consumer { is_full, is_behind: true } => {
+                Reply::ConsumerHeartbeat(Ok(self.consumer_as_it_stands(id, is_full)))
+            }
+            Asked::Consumer { is_full, is_behind: false } => {
+                Reply::ConsumerHeartbeat(Ok(self.consumer_moved(id, is_full)))
+            }
+        };
+        self.reply(kept.token, reply);
     }
 
     /// Refuses a heartbeat whose answer was kept.
     pub(super) fn refuse_held(&mut self, id: &str, error: GroupError) {
-        if let Some(token) = self.unhold(id) {
-            self.reply(token, Reply::Heartbeat(Err(error)));
-        }
+        let Some(kept) = self.unhold(id) else { return };
+        let reply = match kept.asked {
+            Asked::Classic => Reply::Heartbeat(Err(error)),
+            Asked::Consumer { .. } => Reply::ConsumerHeartbeat(Err(error)),
+        };
+        self.reply(kept.token, reply);
     }
 
     /// Refuses every heartbeat of this group whose answer was kept: something happened to all.
@@ -106,7 +168,7 @@ impl Turn<'_> {
         let due = hold.end.passed(queued, now);
         if due == Due::Now {
             probe::hit(Mark::CoordinatorHeldInFull);
-            self.give_way(id);
+            self.tell(id);
         }
         due
     }
@@ -129,7 +191,6 @@ fn place<'g>(group: &'g mut Group, id: &str) -> Option<(MemberId, &'g mut Hold)>
             let (id, member) = group.roster.entry_mut(id)?;
             Some((id.clone(), &mut member.hold))
         }
-        // Only its members of the classic protocol are kept waiting.
         GroupKind::Consumer => {
             let (id, pulse) = group.motion.as_mut()?.pulses.get_key_value_mut(id)?;
             Some((id.clone(), &mut pulse.hold))

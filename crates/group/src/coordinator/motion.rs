@@ -1,7 +1,7 @@
 //! What of a group of the consumer protocol is soft: who is late, which target is being worked
 //! out, and why. Derived from the hard state when a shard takes over, and lost with it.
 
-use super::holds::Hold;
+use super::holds::{Hold, Stir};
 use super::journal::{SLOWEST_MAX, Triggers};
 use super::map::{Map, seeded};
 use super::matching::Matching;
@@ -9,8 +9,10 @@ use super::reconcile::Slot;
 use super::timers::Deadline;
 use super::view::BlockedOn;
 use crate::assign::server::Target;
+use crate::message::Patience;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use core::time::Duration;
 use ottla_model::{ConnectionId, Instant, MemberId, Now, TopicId, TopicName};
 
 /// Beside a group's members, what moves them.
@@ -37,6 +39,11 @@ pub(super) struct Motion {
     pub(super) arrivals: Arrivals,
     /// Topics that are gone, by name, until a target knows no partition of theirs any more.
     pub(super) departed: BTreeMap<TopicId, TopicName>,
+    /// Members that wait for partitions while their heartbeat's answer is kept, and perhaps some
+    /// that no longer do.
+    pub(super) waiting: BTreeSet<MemberId>,
+    /// Who is to be looked at before the turn ends.
+    pub(super) stir: Stir,
 }
 
 /// The last few members that arrived at a target. They come in the order of time, so these are the
@@ -70,7 +77,11 @@ pub(super) struct Pulse {
     pub(super) idle_beats: u8,
     /// The connection its last request came on.
     pub(super) connection: Option<ConnectionId>,
-    /// A heartbeat whose answer is kept; of a classic member.
+    /// When it was asked to come back, in the last answer; `None` where none is known of.
+    pub(super) told: Option<Duration>,
+    /// What its client bears.
+    pub(super) patience: Patience,
+    /// A heartbeat whose answer is kept.
     pub(super) hold: Hold,
 }
 
@@ -98,6 +109,8 @@ impl Motion {
             moving_since: None,
             arrivals: Arrivals::default(),
             departed: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            stir: Stir::None,
         }
     }
 
@@ -146,6 +159,8 @@ impl Pulse {
             owes: BlockedOn::Revoke,
             idle_beats: 0,
             connection: None,
+            told: None,
+            patience: Patience::default(),
             hold: Hold::default(),
         }
     }

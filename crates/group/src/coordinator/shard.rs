@@ -372,7 +372,9 @@ impl Shard {
         handle: impl FnOnce(&mut Turn<'_>) -> R,
     ) -> Option<R> {
         let group = self.groups.get_mut(id)?;
-        let result = handle(&mut Turn { group, services: &mut self.services, now });
+        let mut turn = Turn { group, services: &mut self.services, now };
+        let result = handle(&mut turn);
+        turn.tell_consumers();
         if group.is_void() {
             self.drop_group(id);
         }
@@ -385,7 +387,9 @@ impl Shard {
         groups.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         let mut void = Vec::new();
         for group in groups {
-            handle(&mut Turn { group, services: &mut self.services, now });
+            let mut turn = Turn { group, services: &mut self.services, now };
+            handle(&mut turn);
+            turn.tell_consumers();
             if group.is_void() {
                 void.push(group.id.clone());
             }

@@ -8,6 +8,7 @@
 
 use super::consumers::{Says, partitions_of};
 use super::group::Group;
+use super::holds::Stir;
 use super::motion::Motion;
 use super::output::Index;
 use super::reconcile::Slot;
@@ -224,6 +225,7 @@ impl Turn<'_> {
         motion.assignment.disarm();
         motion.moving_since = Some(now);
         motion.arrivals.clear();
+        self.stir(Stir::Target);
         self.tell_classics();
         self.note_epoch(changed, before);
         index

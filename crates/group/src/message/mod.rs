@@ -63,6 +63,9 @@ pub struct Patience {
     /// How long its heartbeat's answer may be kept while there is nothing to tell it; `None` where
     /// it is answered at once.
     pub hold_max: Option<Duration>,
+    /// Whether it says so at once when it has given up what it was told to, without waiting for
+    /// its interval: then it need not be asked to come back soon for that.
+    pub acks_at_once: bool,
 }
 
 /// What a request asks. Every protocol has its own variants; nothing else about a request differs.

@@ -489,7 +489,8 @@ impl Stage {
 
     fn be_patient(&mut self, command: &Command<'_>) -> Done {
         let interval_min = command.words().first().map(|word| span(word)).transpose()?;
-        self.patience = Patience { interval_min, hold_max: command.span("hold")? };
+        let (hold_max, acks_at_once) = (command.span("hold")?, command.has("acks"));
+        self.patience = Patience { interval_min, hold_max, acks_at_once };
         Ok(())
     }
 

@@ -65,6 +65,7 @@ impl Plan {
                 interval_min: rng.percent(50).then_some(SHORTEST),
                 hold_max: Some(Duration::from_millis(rng.between(100, 3000)))
                     .filter(|_| rng.percent(75)),
+                acks_at_once: members.is_multiple_of(2),
             },
             assignors: assignors.to_vec(),
             statics: rng.below(4),

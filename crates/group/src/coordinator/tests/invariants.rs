@@ -32,7 +32,8 @@ pub(super) fn check(shard: &Shard) {
 fn only_the_stable_are_held(group: &Group) -> usize {
     let held = group.roster.in_order().iter().filter(|(_, m)| m.hold.is_kept()).count();
     assert!(held == 0 || group.phase.is_stable(), "{} keeps news from its members", group.id);
-    held
+    let pulses = group.motion.iter().flat_map(|motion| motion.pulses.values());
+    held + pulses.filter(|pulse| pulse.hold.is_kept()).count()
 }
 
 fn lifelines_are_counted(shard: &Shard) {

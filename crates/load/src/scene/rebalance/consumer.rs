@@ -22,6 +22,7 @@ pub(super) async fn live(
     loop {
         let sent_at = Instant::now();
         let asked = link.send(HEARTBEAT_VERSION, &member.request()).await?;
+        tells(who, &member, &stage, sent_at);
         let answer = tokio::select! {
             answer = link.answer(asked) => answer?,
             () = errand.leave() => {
@@ -37,12 +38,13 @@ pub(super) async fn live(
             continue;
         }
         follow(who, &step, &member, &stage, errand.revoke_delay).await;
+        let told = Duration::from_millis(step.interval_ms);
+        let from = if told == interval { sent_at } else { Instant::now() };
+        // Also by an answer that is acknowledged at once: its interval is the acknowledgement's.
+        interval = told;
         if member.owes_word() {
             continue;
         }
-        let told = Duration::from_millis(step.interval_ms);
-        let from = if told == interval { sent_at } else { Instant::now() };
-        interval = told;
         let next = (from + told).max(sent_at + INTERVAL_MIN);
         tokio::select! {
             () = tokio::time::sleep_until(next.into()) => {}
@@ -64,8 +66,19 @@ async fn follow(who: Number, step: &Step, member: &Member, stage: &Stage, delay:
     world.act.beats += 1;
     world.loses(who, &step.lost, now);
     world.gains(who, &step.gained, now);
-    world.spoke(who, !member.owes_word(), now);
+    if member.owes_word() {
+        world.spoke(who, false, now);
+    }
     stage.happened.notify_one();
+}
+
+/// What it owns counts as acknowledged when it has said so, not when that was answered: a broker
+/// may keep an answer that says nothing.
+fn tells(who: Number, member: &Member, stage: &Stage, now: Instant) {
+    if member.has_joined() {
+        stage.world.borrow_mut().spoke(who, true, now);
+        stage.happened.notify_one();
+    }
 }
 
 /// What it owns is free from the moment it says goodbye.

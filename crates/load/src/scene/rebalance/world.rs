@@ -92,7 +92,7 @@ impl World {
         self.changed(who, now, -partitions.len().cast_signed());
     }
 
-    /// The coordinator answered to all (`is_known`) or not to all of what the member owns.
+    /// The coordinator was told all (`is_known`) or not all of what the member owns.
     pub(super) fn spoke(&mut self, who: Number, is_known: bool, now: Instant) {
         let Some(standing) = self.members.get_mut(&who) else { return };
         if standing.is_known != is_known {

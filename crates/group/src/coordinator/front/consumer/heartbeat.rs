@@ -5,6 +5,7 @@ use super::subscription::revived;
 use crate::coordinator::consumers::partitions_of;
 use crate::coordinator::front::classic::fresh_id;
 use crate::coordinator::group::Group;
+use crate::coordinator::holds::Stir;
 use crate::coordinator::output::Index;
 use crate::coordinator::reconcile::{Goal, Position, Slot, State, reconcile};
 use crate::coordinator::timers::Timer;
@@ -26,14 +27,21 @@ impl Turn<'_> {
     ) {
         let outcome = self.validate(ask).and_then(|()| match ask.standing {
             Standing::Joining | Standing::Member(_) => self.beat_consumer(call, ask),
-            Standing::Leaving => self.leave_consumer(ask),
-            Standing::LeavingForNow => self.leave_consumer_for_now(ask),
+            Standing::Leaving => self.leave_consumer(ask).map(Some),
+            Standing::LeavingForNow => self.leave_consumer_for_now(ask).map(Some),
         });
         // Last, so that it waits for whatever was decided on its way.
-        self.reply(call.token, Reply::ConsumerHeartbeat(outcome));
+        if let Some(outcome) = outcome.transpose() {
+            self.reply(call.token, Reply::ConsumerHeartbeat(outcome));
+        }
     }
 
-    fn beat_consumer(&mut self, call: &Call<'_>, ask: &Heartbeat<'_>) -> Result<Beat, GroupError> {
+    /// `None` where the answer is kept.
+    fn beat_consumer(
+        &mut self,
+        call: &Call<'_>,
+        ask: &Heartbeat<'_>,
+    ) -> Result<Option<Beat>, GroupError> {
         let upgraded = match self.group.kind {
             GroupKind::Classic | GroupKind::Register if !self.group.is_empty() => {
                 Some(self.upgrade(ask)?)
@@ -41,6 +49,8 @@ impl Turn<'_> {
             _ => None,
         };
         let place = self.place_of_consumer(ask)?;
+        // Whoever beats again does not wait for the answer to the last time.
+        self.give_way(ask.member);
         let id = match (self.group.hard.consumers().member(ask.member), ask.member) {
             (Some((id, _)), _) => id.clone(),
             (None, "") => fresh_id(call.client.id, &call.fresh),
@@ -53,8 +63,16 @@ impl Turn<'_> {
         self.hear_consumer(&id, call);
         let is_news = step.changes_hands && !probe::has(Fault::CoordinatorTellsNobody);
         let tells = is_full(ask) || is_news || !matches!(place, Place::Known);
-        let interval = self.next_beat(&id, call, step.is_taken || subscribed.is_changed);
-        Ok(self.beat(&id, interval, tells))
+        let has_moved = step.is_taken || subscribed.is_changed;
+        let settles = call.client.patience.hold_max.is_some() && !step.changes_hands;
+        let has_news = subscribed.is_changed || step.changes_hands;
+        let is_idle = matches!(place, Place::Known) && !has_news;
+        self.motion().pulse(&id).patience = call.client.patience;
+        if is_idle && self.hold_consumer(call, ask, &id, step.is_taken) {
+            return Ok(None);
+        }
+        let interval = self.next_beat(&id, has_moved, settles);
+        Ok(Some(self.beat(&id, interval, tells)))
     }
 
     /// Moves a member one step towards the target.
@@ -66,12 +84,26 @@ impl Turn<'_> {
         is_changed: bool,
         with: Option<Index>,
     ) -> Step {
+        let next = self.next_position(id, standing, owned, is_changed);
+        let Some((next, changes_hands)) = next else { return Step::default() };
+        self.move_to(id, &next, with);
+        Step { is_taken: true, changes_hands }
+    }
+
+    /// A member's next position, and whether it may own other partitions in it.
+    pub(super) fn next_position(
+        &self,
+        id: &str,
+        standing: Standing,
+        owned: Option<&BTreeSet<Slot>>,
+        is_changed: bool,
+    ) -> Option<(Position, bool)> {
         let consumers = self.group.hard.consumers();
-        let Some((_, member)) = consumers.member(id) else { return Step::default() };
+        let (id, member) = consumers.member(id)?;
         let epoch = consumers.target_epoch();
         let position = member.position();
         if position.is_at(epoch) && !is_changed {
-            return Step::default();
+            return None;
         }
         let is_back = position.state == State::Away && standing == Standing::Joining;
         let back = is_back.then(|| revived(position));
@@ -87,17 +119,16 @@ impl Turn<'_> {
         let is_free = |slot: Slot| forgets || consumers.owner(slot).is_none_or(|owner| owner == id);
         let target = member.target();
         let goal = Goal { epoch, target, owned, wants: &wants, is_free: &is_free };
-        let next = reconcile(back.as_ref().unwrap_or(position), &goal).or(back);
-        let Some(next) = next else { return Step::default() };
+        let next = reconcile(back.as_ref().unwrap_or(position), &goal).or(back)?;
         let changes_hands = !next.assigned.keys().eq(position.assigned.keys());
-        self.move_to(id, &next, with);
-        Step { is_taken: true, changes_hands }
+        Some((next, changes_hands))
     }
 
     /// Writes a member's next position, and watches over its revocation if it owes one.
     fn move_to(&mut self, id: &MemberId, next: &Position, with: Option<Index>) {
         let record = next.to_record(&self.group.id, id);
         self.decide_also(with, alloc::vec![record]);
+        self.stir(Stir::Freed);
         let now = self.now.mono;
         if next.is_at(self.group.hard.consumers().target_epoch()) {
             self.motion().arrivals.note(id, now);
@@ -146,13 +177,30 @@ impl Turn<'_> {
 
     /// When the member is to come back: soon while it owes or awaits something, twice as late each
     /// time nothing happened, where its client bears that; else when its group is asked to.
-    fn next_beat(&mut self, id: &MemberId, call: &Call<'_>, has_moved: bool) -> Duration {
+    ///
+    /// One that `settles`, whose answers may be kept but which has nothing to acknowledge now, goes
+    /// on to be told twice as much: were it told all at once, it would not be heard of until then.
+    pub(super) fn next_beat(&mut self, id: &MemberId, has_moved: bool, settles: bool) -> Duration {
+        let interval = self.interval_for(id, has_moved, settles);
+        self.motion().pulse(id).told = Some(interval);
+        interval
+    }
+
+    fn interval_for(&mut self, id: &MemberId, has_moved: bool, settles: bool) -> Duration {
         let longest = self.consumer_heartbeat_interval();
-        let Some(shortest) = call.client.patience.interval_min else { return longest };
+        let patience = self.motion().pulse(id).patience;
+        let Some(shortest) = patience.interval_min else { return longest };
         let consumers = self.group.hard.consumers();
         let epoch = consumers.epoch();
-        let waits = consumers.member(id).is_some_and(|(_, m)| !m.position().is_at(epoch));
+        let position = consumers.member(id).map(|(_, member)| member.position());
+        let waits = position.is_some_and(|position| !position.is_at(epoch));
+        let owes = position.is_some_and(|it| matches!(it.state, State::Unrevoked { .. }));
+        if owes && patience.acks_at_once && patience.hold_max.is_some() {
+            // What it says then can be kept all the longer.
+            return longest;
+        }
         let pulse = self.motion().pulse(id);
+        let waits = waits || (settles && pulse.told.is_some_and(|told| told < longest));
         pulse.idle_beats = if waits && !has_moved { pulse.idle_beats.saturating_add(1) } else { 0 };
         let times = 1_u32.checked_shl(pulse.idle_beats.into()).unwrap_or(u32::MAX);
         match waits {
@@ -162,7 +210,7 @@ impl Turn<'_> {
     }
 
     /// How a member stands now, and what it may own if it is to be told.
-    fn beat(&self, id: &MemberId, interval: Duration, tells: bool) -> Beat {
+    pub(super) fn beat(&self, id: &MemberId, interval: Duration, tells: bool) -> Beat {
         let member = self.group.hard.consumers().member(id);
         let position = member.map(|(_, member)| member.position());
         let assigned = position.into_iter().flat_map(|position| position.assigned.keys());
@@ -179,14 +227,14 @@ impl Turn<'_> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Step {
     /// Whether there was one.
-    is_taken: bool,
+    pub(super) is_taken: bool,
     /// Whether the member may own other partitions now.
-    changes_hands: bool,
+    pub(super) changes_hands: bool,
 }
 
 /// Whether a heartbeat names all that a member ever says, which it does when it is not sure what
 /// was heard.
-fn is_full(ask: &Heartbeat<'_>) -> bool {
+pub(super) fn is_full(ask: &Heartbeat<'_>) -> bool {
     let subscribes = ask.topics.is_some() || ask.regex.is_some();
     ask.standing == Standing::Joining
         || (ask.rebalance_timeout.is_some() && subscribes && ask.owned.is_some())

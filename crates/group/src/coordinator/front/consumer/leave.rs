@@ -3,6 +3,7 @@
 use crate::coordinator::consumers::{AWAY, member_end};
 use crate::coordinator::front::classic::{leaving_trigger, removal_trigger};
 use crate::coordinator::group::Group;
+use crate::coordinator::holds::Stir;
 use crate::coordinator::reconcile::{Position, State};
 use crate::coordinator::turn::{Call, Turn};
 use crate::coordinator::view::{Cause, Trigger};
@@ -23,6 +24,7 @@ impl Turn<'_> {
         if self.is_classic(&id) {
             return Err(GroupError::UnknownMemberId);
         }
+        self.give_way(&id);
         let trigger = self.consumer_trigger(Cause::Left, &id);
         self.remove_consumers(core::slice::from_ref(&id), alloc::vec![trigger]);
         Ok(gone(id, Standing::Leaving))
@@ -38,11 +40,12 @@ impl Turn<'_> {
         let member = self.group.hard.consumers().member(ask.member);
         let member = member.filter(|(_, member)| !member.is_classic());
         let (id, member) = member.ok_or(GroupError::UnknownMemberId)?;
-        let (id, position) = (id.clone(), member.position());
+        let (id, position) = (id.clone(), member.position().clone());
+        self.give_way(&id);
         let away = Position {
             epoch: AWAY,
             previous_epoch: position.epoch,
-            assigned: position.assigned.clone(),
+            assigned: position.assigned,
             state: State::Away,
         };
         self.decide(alloc::vec![away.to_record(&self.group.id, &id)])?;
@@ -129,6 +132,7 @@ impl Turn<'_> {
         }
         let index = self.raise_epoch(index, triggers);
         self.renew_target(index);
+        self.stir(Stir::Freed);
         self.tell_classics();
         self.note_arrival();
     }

@@ -9,6 +9,7 @@
 
 mod describe;
 mod heartbeat;
+mod held;
 mod leave;
 mod lifecycle;
 mod mixed;

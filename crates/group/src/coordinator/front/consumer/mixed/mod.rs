@@ -65,7 +65,7 @@ impl Turn<'_> {
             return;
         }
         let concerned = self.holders().into_iter().filter(|id| {
-            let member = consumers.member(id);
+            let member = consumers.member(id).filter(|(_, member)| member.is_classic());
             member.is_some_and(|(id, member)| self.must_rejoin(id, member))
         });
         let concerned: Vec<_> = concerned.collect();
