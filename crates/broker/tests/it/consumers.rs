@@ -2,7 +2,7 @@
 //! and back, and what is shown of them over HTTP. The rules have their tests in the group crate.
 
 use crate::groups::{find, join, joined};
-use crate::harness::{Client, TestBroker, create_topic};
+use crate::harness::{Answered, Client, TestBroker, create_topic};
 use crate::http::get;
 use ottla_wire::ErrorCode;
 use ottla_wire::generated::consumer_group_heartbeat_request::TopicPartitions;
@@ -17,19 +17,19 @@ use ottla_wire::generated::*;
 use std::time::Duration;
 
 /// A member as a client of the protocol keeps it.
-struct Member {
+pub(crate) struct Member {
     id: &'static str,
     epoch: i32,
     owned: Vec<TopicPartitions>,
 }
 
 impl Member {
-    fn new(id: &'static str) -> Self {
+    pub(crate) fn new(id: &'static str) -> Self {
         Self { id, epoch: 0, owned: Vec::new() }
     }
 
     /// Everything a member may say, which is right at any time.
-    fn says(&self) -> ConsumerGroupHeartbeatRequest<'static> {
+    pub(crate) fn says(&self) -> ConsumerGroupHeartbeatRequest<'static> {
         ConsumerGroupHeartbeatRequest {
             group_id: "billing",
             member_id: self.id,
@@ -42,12 +42,17 @@ impl Member {
     }
 
     /// Beats, once the coordinator has read its log, and does as it is told.
-    fn beat(&mut self, client: &mut Client) -> i16 {
+    pub(crate) fn beat(&mut self, client: &mut Client) -> i16 {
         let mut answer = client.ask(1, &self.says());
         while answer.read::<ConsumerGroupHeartbeatResponse<'_>>().error_code == LOADING {
             std::thread::sleep(Duration::from_millis(5));
             answer = client.ask(1, &self.says());
         }
+        self.take(&answer)
+    }
+
+    /// Does as an answer tells it.
+    pub(crate) fn take(&mut self, answer: &Answered) -> i16 {
         let response: ConsumerGroupHeartbeatResponse<'_> = answer.read();
         if response.error_code == 0 {
             self.epoch = response.member_epoch;
@@ -66,7 +71,7 @@ impl Member {
         response.error_code
     }
 
-    fn partitions(&self) -> Vec<i32> {
+    pub(crate) fn partitions(&self) -> Vec<i32> {
         self.owned.iter().flat_map(|topic| topic.partitions.clone()).collect()
     }
 }

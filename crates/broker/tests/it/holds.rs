@@ -1,8 +1,10 @@
 //! Held heartbeats over the wire (issue 4): a client that bears it hears of a rebalance in the
 //! answer to the heartbeat it has already sent, and nothing it wants meanwhile waits.
 
+mod consumer;
+
 use crate::groups::{commit, find, join, joined};
-use crate::harness::{Client, TestBroker, create_topic};
+use crate::harness::{Client, TestBroker, create_topic, framed};
 use ottla_wire::generated::*;
 use ottla_wire::{ApiKey, ErrorCode};
 
@@ -105,6 +107,19 @@ fn a_shutdown_releases_held_heartbeats() {
     }
     assert!(broker.stop(), "in time");
     assert_eq!(answer(&mut client), ErrorCode::NotCoordinator);
+}
+
+/// The first byte of what comes next releases it: whoever has begun to write waits for an answer.
+#[test]
+fn the_first_byte_of_a_request_releases_it() {
+    let broker = TestBroker::with(LONG);
+    let (mut client, member, generation) = member(&broker);
+    beat(&mut client, &member, generation);
+    let frame = framed(1, &MetadataRequest::default());
+    client.send_raw(&frame[..1]);
+    assert_eq!(answer(&mut client), ErrorCode::None);
+    client.send_raw(&frame[1..]);
+    client.receive(ApiKey::Metadata, 1);
 }
 
 /// A connection that ends takes its hold along: the member goes on by another one.

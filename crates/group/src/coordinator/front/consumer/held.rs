@@ -130,7 +130,8 @@ impl Turn<'_> {
         let id = member.map_or_else(|| MemberId::from(id), |(id, _)| id.clone());
         let step = self.advance(&id, Standing::Member(epoch), None, false, None);
         let interval = self.next_beat(&id, step.is_taken, !step.changes_hands);
-        self.beat(&id, interval, is_full || step.changes_hands)
+        let is_news = step.changes_hands && !probe::has(Fault::CoordinatorTellsNobody);
+        self.beat(&id, interval, is_full || is_news)
     }
 
     /// What a member is told that stays where it is.
