@@ -167,7 +167,8 @@ impl Member {
         if self.consumer.is_at_peace {
             self.settled = self.settled.max(since);
         }
-        self.heartbeat_at = now + beat.interval.max(INTERVAL_MIN);
+        // From when it was sent: an answer that was kept leaves no silence behind it.
+        self.heartbeat_at = (call.sent_at + beat.interval.max(INTERVAL_MIN)).max(now);
         if let Some(told) = beat.assignment {
             self.consumer.told = told;
             self.consumer.owes_report = true;
