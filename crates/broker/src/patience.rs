@@ -53,7 +53,7 @@ impl Patiences {
         Patience {
             hold_max: wanted(&self.holds, borne.hold_max).filter(|_| self.reads_on),
             interval_min: wanted(&self.intervals, borne.interval_min),
-            acks_at_once: borne.acks_at_once,
+            ..borne
         }
     }
 }
@@ -71,7 +71,7 @@ const LIBRDKAFKA: &str = "librdkafka";
 const fn bears(hold: u64, interval: u64) -> Patience {
     let hold_max = if hold == 0 { None } else { Some(Duration::from_millis(hold)) };
     let interval_min = if interval == 0 { None } else { Some(Duration::from_millis(interval)) };
-    Patience { hold_max, interval_min, acks_at_once: false }
+    Patience { hold_max, interval_min, acks_at_once: false, rests_after_answer: false }
 }
 
 /// The same of a client that acknowledges a revocation at once, measured at 1-5 ms (librdkafka)
@@ -125,10 +125,17 @@ pub static ROWS: &[Row] = &[
     },
     Row {
         software: "kgo",
-        patience: bears(6_000, 100),
+        patience: Patience { rests_after_answer: true, ..bears(6_000, 100) },
         because: "franz-go 1.22 waits for the answer in the loop that also hears of new topics, \
                   and begins its interval with it; a request for metadata or to leave comes on the \
                   same connection and releases it. Shorter, so that nothing else waits long.",
+    },
+    Row {
+        software: "ottla",
+        patience: acks(9_000, 100),
+        because: "Our own counts its interval from the heartbeat it sent, has one on its way at a \
+                  time on the coordinator's own connection, and acknowledges as soon as the \
+                  application has given up what it had to.",
     },
     Row {
         software: "kafka-python",

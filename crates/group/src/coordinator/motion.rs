@@ -79,6 +79,8 @@ pub(super) struct Pulse {
     pub(super) connection: Option<ConnectionId>,
     /// When it was asked to come back, in the last answer; `None` where none is known of.
     pub(super) told: Option<Duration>,
+    /// Since when its next answer is kept, or was.
+    pub(super) kept_since: Option<Instant>,
     /// What its client bears.
     pub(super) patience: Patience,
     /// A heartbeat whose answer is kept.
@@ -160,6 +162,7 @@ impl Pulse {
             idle_beats: 0,
             connection: None,
             told: None,
+            kept_since: None,
             patience: Patience::default(),
             hold: Hold::default(),
         }

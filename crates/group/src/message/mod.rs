@@ -66,6 +66,9 @@ pub struct Patience {
     /// Whether it says so at once when it has given up what it was told to, without waiting for
     /// its interval: then it need not be asked to come back soon for that.
     pub acks_at_once: bool,
+    /// Whether it begins its interval with an answer, not with the request: it is not heard of for
+    /// so long after each.
+    pub rests_after_answer: bool,
 }
 
 /// What a request asks. Every protocol has its own variants; nothing else about a request differs.

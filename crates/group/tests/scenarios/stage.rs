@@ -489,8 +489,9 @@ impl Stage {
 
     fn be_patient(&mut self, command: &Command<'_>) -> Done {
         let interval_min = command.words().first().map(|word| span(word)).transpose()?;
-        let (hold_max, acks_at_once) = (command.span("hold")?, command.has("acks"));
-        self.patience = Patience { interval_min, hold_max, acks_at_once };
+        let (acks_at_once, rests_after_answer) = (command.has("acks"), command.has("rests"));
+        let hold_max = command.span("hold")?;
+        self.patience = Patience { interval_min, hold_max, acks_at_once, rests_after_answer };
         Ok(())
     }
 

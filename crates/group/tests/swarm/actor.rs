@@ -66,6 +66,7 @@ impl Plan {
                 hold_max: Some(Duration::from_millis(rng.between(100, 3000)))
                     .filter(|_| rng.percent(75)),
                 acks_at_once: members.is_multiple_of(2),
+                rests_after_answer: members == 9,
             },
             assignors: assignors.to_vec(),
             statics: rng.below(4),

@@ -180,6 +180,7 @@ impl Turn<'_> {
     ///
     /// One that `settles`, whose answers may be kept but which has nothing to acknowledge now, goes
     /// on to be told twice as much: were it told all at once, it would not be heard of until then.
+    /// One that rests after each answer is told little for as long as its answers are kept.
     pub(super) fn next_beat(&mut self, id: &MemberId, has_moved: bool, settles: bool) -> Duration {
         let interval = self.interval_for(id, has_moved, settles);
         self.motion().pulse(id).told = Some(interval);
@@ -187,7 +188,7 @@ impl Turn<'_> {
     }
 
     fn interval_for(&mut self, id: &MemberId, has_moved: bool, settles: bool) -> Duration {
-        let longest = self.consumer_heartbeat_interval();
+        let (longest, now) = (self.consumer_heartbeat_interval(), self.now.mono);
         let patience = self.motion().pulse(id).patience;
         let Some(shortest) = patience.interval_min else { return longest };
         let consumers = self.group.hard.consumers();
@@ -200,8 +201,12 @@ impl Turn<'_> {
             return longest;
         }
         let pulse = self.motion().pulse(id);
-        let waits = waits || (settles && pulse.told.is_some_and(|told| told < longest));
-        pulse.idle_beats = if waits && !has_moved { pulse.idle_beats.saturating_add(1) } else { 0 };
+        let kept_for = pulse.kept_since.take().map_or(Duration::ZERO, |since| now.since(since));
+        let rests = patience.rests_after_answer && patience.hold_max.is_some();
+        // One that rests is kept instead: that makes for as few heartbeats.
+        let is_idle = !(has_moved || rests && kept_for >= longest / 2);
+        let waits = waits || rests || (settles && pulse.told.is_some_and(|told| told < longest));
+        pulse.idle_beats = if waits && is_idle { pulse.idle_beats.saturating_add(1) } else { 0 };
         let times = 1_u32.checked_shl(pulse.idle_beats.into()).unwrap_or(u32::MAX);
         match waits {
             true => shortest.max(INTERVAL_MIN).saturating_mul(times).min(longest),

@@ -49,6 +49,10 @@ impl Turn<'_> {
         }
         let asked = Asked::Consumer { is_full: is_full(ask), is_behind: has_moved };
         let is_kept = self.keep(call.token, id, time, asked);
+        if is_kept {
+            let now = self.now.mono;
+            self.motion().pulse(id).kept_since = Some(now);
+        }
         if is_kept && awaits {
             self.motion().waiting.insert(id.clone());
         }
@@ -56,12 +60,17 @@ impl Turn<'_> {
     }
 
     /// For how long: always less than the interval last told, for a client that misses an answer
-    /// for that long drops its connection (librdkafka) or spins (Java).
+    /// for that long drops its connection (librdkafka) or spins (Java); one that rests after an
+    /// answer has no such limit.
     fn consumer_hold_time(&self, patience: Patience, id: &str) -> Option<Duration> {
         let pulse = self.group.motion.as_ref()?.pulses.get(id)?;
+        let told = pulse.told?;
         let bounds = [
             patience.hold_max?,
-            pulse.told.map(|told| told.saturating_sub(MARGIN_MIN.max(told / MARGIN_SHARE)))?,
+            match patience.rests_after_answer {
+                true => Duration::MAX,
+                false => told.saturating_sub(MARGIN_MIN.max(told / MARGIN_SHARE)),
+            },
             self.consumer_session_timeout() / SESSION_SHARE,
         ];
         bounds.into_iter().min().filter(|time| *time >= HOLD_MIN)
