@@ -17,6 +17,7 @@ mod perf;
 mod plot;
 pub mod process;
 mod rebalance;
+mod rebalance_clients;
 mod rebalances;
 mod recall;
 mod results;
@@ -44,6 +45,8 @@ usage: cargo xtask bench NAME [--quick] [--repeat N] [--mib N] [--bytes 100|1000
   crowd         1,000 groups of 100 members at rest, then a giant group beside them
   memory        bytes of an offset, an empty group, a member
   reb           rebalances of virtual members with the timing of the Java client
+  reb-clients   the same of real clients in the consumer protocol: Java, librdkafka, franz-go,
+                ours; all start, one joins, one leaves, partitions doubled
   pf            Kafka's own perf tools as clients: records per second and per broker CPU-second
   rebalance     classic groups of librdkafka members: all start, one joins, one leaves
   consume       records per client CPU-second read from Kafka: ours beside librdkafka, franz-go,
@@ -95,6 +98,7 @@ const ALL: &[&str] = &[
     "latency",
     "crowd",
     "reb",
+    "reb-clients",
     "rebalance",
     "pf",
     "consume",
@@ -126,6 +130,7 @@ fn experiment(name: &str, plan: Plan, load: Load) -> Outcome {
         "memory" => memory::run(plan),
         "perf" | "pf" => perf::run(plan),
         "reb" => rebalances::run(plan),
+        "reb-clients" => rebalance_clients::run(plan),
         "rebalance" => rebalance::run(plan),
         "start" => start::run(plan),
         _ => Err(USAGE.into()),

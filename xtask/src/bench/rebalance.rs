@@ -14,7 +14,7 @@ pub fn run(plan: Plan) -> Outcome {
     block::run("rebalance", plan, &[KAFKA, KAFKA_OUR_DELAY, OTTLA], |who, _| {
         let broker = who.start("rebalance")?;
         let mut command = matrix::python_script("rebalance.py")?;
-        let text = text_of(command.arg(&broker.bootstrap))?;
+        let text = text_of(command.args([&broker.bootstrap, "classic", "10", "60", "2"]))?;
         broker.stop()?;
         Ok(text.lines().filter_map(scene).collect())
     })

@@ -289,6 +289,7 @@ pub fn build_go() -> Result<(), String> {
         "matrix.go",
         "franz-go/main.go",
         "kafka-go/main.go",
+        "rebalance/main.go",
         "sarama/main.go",
         "speed/main.go",
     ];
