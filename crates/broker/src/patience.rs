@@ -1,8 +1,9 @@
 //! Which client bears which way to hear of a change at once: its heartbeat's answer kept
 //! (*hold*), or a short interval between heartbeats while it owes or awaits something
 //! (*interval*). A table by the name that a client gives of itself in ApiVersions (v3 and later);
-//! every row says what it rests on, so far the clients' sources and the matrix, in which they all
-//! run with it, not yet measurements. A client that is not in it gets neither.
+//! every row says what it rests on: measurements where it has some (`docs/performance.md`), else
+//! the clients' sources and the matrix, in which they all run with it. A client that is not in it
+//! gets neither.
 //!
 //! Knows no group and no connection; what is done with it is the core's rule.
 
@@ -88,7 +89,9 @@ pub static ROWS: &[Row] = &[
         because: "4.4 sends its next heartbeat an interval after the last one whether or not that \
                   was answered, on the coordinator's own connection, so no answer is kept longer \
                   than its interval, and whatever it commits or asks releases it. It acts on an \
-                  answer as soon as it comes.",
+                  answer as soon as it comes. Measured with ten members, consumer protocol: \
+                  a join takes 4569 ms (Kafka 5120), presumably since its automatic commits \
+                  release it each 5 s.",
     },
     Row {
         software: LIBRDKAFKA,
@@ -96,7 +99,8 @@ pub static ROWS: &[Row] = &[
         because: "2.16 has one heartbeat on its way at a time, on the coordinator's own \
                   connection, and sends the next one when an answer has come and the interval has \
                   passed. It gives up after the session timeout. Its timer for heartbeats is \
-                  looked at twice a second, hence no interval below 200 ms.",
+                  looked at twice a second, hence no interval below 200 ms. Measured with ten \
+                  members, consumer protocol: a join 204 ms, a leave 7 ms (Kafka 4.4: 5055, 2936).",
     },
     Row {
         software: "confluent-kafka-python",
