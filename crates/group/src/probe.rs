@@ -150,6 +150,15 @@ names! {
         CoordinatorBelievesEveryone,
         /// The coordinator does not tell members of the consumer protocol what became theirs.
         CoordinatorTellsNobody,
+        /// The coordinator that makes a classic group one of the consumer protocol forgets what its
+        /// members have yet to give up, as Kafka's does.
+        UpgradeForgetsOwed,
+        /// The coordinator that makes a group a classic one writes down what its members are to
+        /// hold, not what they do, as Kafka's does.
+        DowngradeWritesTarget,
+        /// The coordinator that makes a group a classic one keeps its epoch, as Kafka's does: the
+        /// next coordinator takes it for a group at rest.
+        DowngradeKeepsEpoch,
         /// The coordinator answers of absence before the removal is durable.
         CoordinatorForgetsRemovals,
         /// The coordinator forgets to answer followers when the leader has assigned.

@@ -1,10 +1,10 @@
-//! What tells two members of the consumer protocol apart, for the search through all states of a
-//! group (`tests/space`). Times, pauses and counters of requests are left out: that search lets
-//! anything that waits happen at any time.
+//! What tells two members of the classic or the consumer protocol apart, for the search through all
+//! states of a group (`tests/space`). Times, pauses and counters of requests are left out: that
+//! search lets anything that waits happen at any time.
 
 use super::link::Link;
 use super::state::Phase;
-use super::{Generation, Member};
+use super::{Generation, Member, Protocol, Request};
 use alloc::format;
 use alloc::string::String;
 
@@ -16,6 +16,7 @@ impl Member {
             Phase::Leaving { then, is_sent, .. } => format!("Leaving{then:?}{is_sent}"),
             Phase::Idle => "Idle".into(),
             Phase::Unjoined => "Unjoined".into(),
+            Phase::Syncing { round, request, .. } => format!("Syncing{round:?}{request:?}"),
             Phase::Following => "Following".into(),
             Phase::Failed => "Failed".into(),
             Phase::Closed => "Closed".into(),
@@ -24,8 +25,22 @@ impl Member {
         let is_linked = matches!(self.link, Link::Known(_));
         let (topics, owned, generation) = (&self.topics, &self.owned, self.generation);
         let calls = self.calls.fingerprint();
-        let consumer = &self.consumer;
-        format!("{phase} {is_linked} {topics:?} {owned:?} {generation:?} {calls:?} {consumer:?}")
+        let (consumer, is_named, last) = (&self.consumer, !self.id.is_empty(), &self.last_assigned);
+        let last = (self.config.protocol == Protocol::Classic).then_some(last);
+        format!(
+            "{phase} {is_linked} {topics:?} {owned:?} {generation:?} {calls:?} {consumer:?} \
+             {is_named} {last:?} {}",
+            self.owes_sync,
+        )
+    }
+
+    /// The last generation it was given a part of. A classic member may be told of a later one that
+    /// never came about, because its coordinator was gone before the leader had assigned.
+    pub fn assigned_in(&self) -> Option<Generation> {
+        match self.config.protocol {
+            Protocol::Consumer => self.generation,
+            Protocol::Classic | Protocol::Register(_) => self.last_assigned.as_ref().map(|it| it.1),
+        }
     }
 
     /// Whether the application was asked to give something up and has not answered.
@@ -41,6 +56,14 @@ impl Member {
             }
         };
         shifted(&mut self.generation);
+        if let Some((_, Generation(epoch @ 1..))) = &mut self.last_assigned {
+            *epoch += by;
+        }
+        if let Phase::Syncing { request: Request::Sync(sync), .. } = &mut self.phase
+            && let Generation(epoch @ 1..) = &mut sync.sender.generation
+        {
+            *epoch += by;
+        }
         self.calls.generations_mut().for_each(shifted);
     }
 }

@@ -1,12 +1,13 @@
 //! The member of the space: the shipped one, with the clock, the application and the connection
 //! that an input of the space calls for.
 
-use crate::coordinator::{GROUP, Slots, slot};
-use crate::shape::{hashed, nameless};
-use crate::world::{TOPICS, topic_id, view};
+use crate::coordinator::GROUP;
+use crate::log::{Slots, bits};
+use crate::shape::{Shape, hashed};
+use crate::world::{TOPICS, Tongue, id, view};
 use ottla_group::member::{CallId, Config, Lane, Member, Output, Protocol, Request};
 use ottla_group::message::Reply;
-use ottla_model::{Instant, NodeId, TopicName};
+use ottla_model::{Instant, MemberId, NodeId, TopicName};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,15 +15,25 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct Actor {
     member: Member,
+    /// What it is called, or will be.
+    name: MemberId,
     now: Instant,
-    call: Option<CallId>,
+    call: Option<Call>,
     pub topics: usize,
     /// What its application owns.
     pub owned: Slots,
     /// Tells it from all others.
     pub key: u64,
     /// Equal for processes that behave alike, whoever they are.
-    pub shape: u64,
+    pub shape: Shape,
+}
+
+/// A request under way.
+#[derive(Clone, Copy)]
+struct Call {
+    id: CallId,
+    /// Whether it is a classic heartbeat, which another request may overtake.
+    is_beat: bool,
 }
 
 /// What can come to a process.
@@ -45,9 +56,20 @@ pub enum Input {
 /// A request on its way.
 #[derive(Debug)]
 pub struct Asked {
+    /// What its sender is called, or will be.
+    pub name: MemberId,
     pub request: Request,
     pub key: u64,
-    pub shape: u64,
+    pub shape: Shape,
+}
+
+/// An answer on its way.
+pub struct Told {
+    /// Whom it is for.
+    pub name: MemberId,
+    pub reply: Reply,
+    pub key: u64,
+    pub shape: Shape,
 }
 
 /// What an input came to.
@@ -62,21 +84,36 @@ pub struct Acted {
 
 impl Actor {
     /// A new process in a place.
-    pub fn start(place: usize, topics: usize) -> Acted {
+    pub fn start(place: usize, tongue: Tongue, topics: usize) -> Acted {
         let config = Config {
-            protocol: Protocol::Consumer,
+            protocol: match tongue {
+                Tongue::Classic => Protocol::Classic,
+                Tongue::Consumer => Protocol::Consumer,
+            },
             session_timeout: LONG,
             rebalance_timeout: LONG,
             ..Config::new(GROUP)
         };
         let member = Member::new(config, place as u64);
         let now = Instant::from_millis(1);
-        let actor = Self { member, now, call: None, topics, owned: 0, key: 0, shape: 0 };
+        let name = id(place, tongue);
+        let actor = Self {
+            member,
+            name,
+            now,
+            call: None,
+            topics,
+            owned: 0,
+            key: 0,
+            shape: Shape::default(),
+        };
         actor.act(&Input::Subscribe(topics))
     }
 
-    pub fn id(&self) -> &ottla_model::MemberId {
-        self.member.id()
+    /// What a member of the consumer protocol at a place calls itself.
+    pub fn own_id(place: usize) -> MemberId {
+        let config = Config { protocol: Protocol::Consumer, ..Config::new(GROUP) };
+        Member::new(config, place as u64).id().clone()
     }
 
     /// Whether it has all it was told and nothing more to say.
@@ -86,6 +123,11 @@ impl Actor {
 
     pub fn generation(&self) -> Option<i32> {
         self.member.generation().map(|generation| generation.0)
+    }
+
+    /// The last epoch it was given a part of.
+    pub fn assigned_in(&self) -> Option<i32> {
+        self.member.assigned_in().map(|generation| generation.0)
     }
 
     /// Whether its application was asked to give something up.
@@ -98,7 +140,7 @@ impl Actor {
         let mut actor = self.clone();
         let now = actor.now;
         if let Some(call) = actor.call.take() {
-            actor.member.handle_reply(call, reply.clone(), now);
+            actor.member.handle_reply(call.id, reply.clone(), now);
         }
         actor.finish()
     }
@@ -158,10 +200,7 @@ impl Actor {
                     self.member.handle_coordinator(call, Some(NodeId(1)), now);
                 }
                 Output::Send { call, request, .. } => {
-                    self.call = Some(call);
-                    let shape = hashed(&nameless(&request, self.member.id()));
-                    let key = hashed(&format!("{request:?}"));
-                    asked = Some(Arc::new(Asked { request, key, shape }));
+                    asked = self.send(call, request).or(asked);
                 }
                 Output::Disconnect => (is_cut, self.call, asked) = (true, None, None),
                 Output::Left | Output::Failed(_) => is_over = true,
@@ -170,11 +209,47 @@ impl Actor {
             }
         }
         let print = (self.member.fingerprint(), self.topics, self.call.is_some());
-        let owned = self.member.owned().iter();
-        self.owned = owned.fold(0, |all, (topic, id)| all | slot(topic_id(topic), id));
-        self.key = hashed(&(self.member.id().as_str(), &print));
-        self.shape = hashed(&print);
+        self.owned = bits(self.member.owned());
+        self.key = hashed(&(self.name.as_str(), &print));
+        self.shape = Shape::of(&print, &self.name);
         Acted { actor: (!is_over).then(|| Arc::new(self)), asked, is_cut }
+    }
+
+    /// A request goes out. One at a time is on its way: a classic heartbeat that another request
+    /// comes after, or that comes after another, says nothing more to a member that waits for that
+    /// one's answer.
+    fn send(&mut self, id: CallId, request: Request) -> Option<Arc<Asked>> {
+        let is_beat = matches!(request, Request::Heartbeat(_));
+        let is_late = is_beat && self.call.is_some();
+        let overtaken = if is_late { Some(id) } else { None };
+        let before = self.call.filter(|before| before.is_beat && !is_late).map(|before| before.id);
+        if !is_late {
+            self.call = Some(Call { id, is_beat });
+        }
+        if let Some(lost) = overtaken.or(before) {
+            self.member.handle_reply(lost, Reply::Heartbeat(Ok(())), self.now);
+        }
+        (!is_late).then(|| Arc::new(Asked::new(request, &self.name)))
+    }
+}
+
+impl Asked {
+    pub fn new(mut request: Request, name: &MemberId) -> Self {
+        if let Request::Join(join) = &mut request {
+            // Only the journal reads it.
+            join.reason = "";
+        }
+        let shape = Shape::of(&request, name);
+        let key = hashed(&(name.as_str(), format!("{request:?}")));
+        Self { name: name.clone(), request, key, shape }
+    }
+}
+
+impl Told {
+    pub fn new(reply: Reply, name: &MemberId) -> Self {
+        let key = hashed(&(name.as_str(), format!("{reply:?}")));
+        let shape = Shape::of(&reply, name);
+        Self { name: name.clone(), reply, key, shape }
     }
 }
 

@@ -5,12 +5,13 @@ use crate::world::{Memory, State};
 use std::collections::VecDeque;
 
 /// Rounds after which everybody must have arrived.
-const ROUNDS_MAX: u8 = 8;
+const ROUNDS_MAX: u8 = 16;
 /// States remembered at most, for the machine's sake.
 const STATES_MAX: usize = 60_000_000;
 
 /// How far a search has come.
 pub struct Search {
+    start: State,
     /// States in sight, with the fewest troubles it takes to get there.
     seen: Map<u64, u8>,
     /// From how many states, nothing going wrong, everybody arrives after how many rounds.
@@ -26,20 +27,20 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search through all that up to `troubles` events can lead to.
-    pub fn new(troubles: usize) -> Self {
-        let mut search = Self {
-            seen: Map::default(),
+    /// A search through all that up to `troubles` events can lead to from a state.
+    pub fn new(start: State, troubles: usize) -> Self {
+        let mut queues = vec![VecDeque::new(); troubles + 1];
+        queues[0].push_back((start.clone(), Vec::new()));
+        Self {
+            seen: [(start.key(), 0)].into_iter().collect(),
+            start,
             rounds: Map::default(),
             memory: Memory::default(),
-            queues: vec![VecDeque::new(); troubles + 1],
+            queues,
             found: vec![0; troubles + 1],
             steps: 0,
             is_whole: false,
-        };
-        search.seen.insert(State::begin().key(), 0);
-        search.queues[0].push_back((State::begin(), Vec::new()));
-        search
+        }
     }
 
     /// Looks on as long as it may; the first thing that is wrong, and how it comes to be.
@@ -71,9 +72,11 @@ impl Search {
     pub fn summary(&self) -> String {
         let longest = self.rounds.values().max().copied().unwrap_or_default();
         let waiting: usize = self.queues.iter().map(VecDeque::len).sum();
-        let rest = match self.is_whole {
-            true => String::from("all of them"),
-            false => format!("{waiting} more in sight"),
+        let whole = self.queues.iter().take_while(|queue| queue.is_empty()).count();
+        let rest = match (self.is_whole, whole) {
+            (true, _) => String::from("all of them"),
+            (false, 0) => format!("{waiting} more in sight"),
+            (false, whole) => format!("all of up to {}, {waiting} more in sight", whole - 1),
         };
         format!(
             "{} states of 3 members, 2 topics, 3 partitions, by troubles {:?}, {rest}; {} steps; \
@@ -85,7 +88,8 @@ impl Search {
     }
 
     fn look_at(&mut self, state: &State, path: &[u8], troubles: usize) -> Result<(), String> {
-        let told = |wrong: String| format!("{wrong}, after {:?}", retold(path));
+        let start = self.start.clone();
+        let told = |wrong: String| format!("{wrong}, after {:?}", retold(&start, path));
         self.arrive(state).map_err(told)?;
         for (number, event) in (0..).zip(state.events()) {
             let troubles = troubles + usize::from(event.is_trouble());
@@ -137,8 +141,8 @@ impl Search {
 }
 
 /// The events of a path.
-fn retold(path: &[u8]) -> Vec<String> {
-    let (mut state, mut memory) = (State::begin(), Memory::default());
+fn retold(start: &State, path: &[u8]) -> Vec<String> {
+    let (mut state, mut memory) = (start.clone(), Memory::default());
     let mut events = Vec::new();
     for number in path {
         let event = state.events()[usize::from(*number)];

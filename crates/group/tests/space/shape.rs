@@ -1,5 +1,6 @@
 //! Numbers that tell things apart.
 
+use crate::world::ids;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use ottla_model::MemberId;
@@ -8,6 +9,24 @@ use std::hash::{BuildHasher, Hash};
 
 /// A map that is quick, and the same from run to run.
 pub type Map<K, V> = HashMap<K, V, FixedState>;
+
+/// What a thing is, whoever it is about.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Shape {
+    /// Equal for things that differ but in the name of the member they are about.
+    pub hash: u64,
+    /// Whether it names others.
+    pub names_others: bool,
+}
+
+impl Shape {
+    /// Of a thing about a member.
+    pub fn of(thing: &impl Debug, id: &MemberId) -> Self {
+        let text = nameless(thing, id);
+        let names_others = ids().any(|other| other != id && text.contains(other.as_str()));
+        Self { hash: hashed(&text), names_others }
+    }
+}
 
 /// A thing as text, without the name of the member it is about.
 pub fn nameless(thing: &impl Debug, id: &MemberId) -> String {

@@ -61,6 +61,11 @@ const FAULTS_ELSEWHERE: &[Fault] = &[
     Fault::CoordinatorForgetsRemovals,
     // holds.txt: whoever hears late of a rebalance still comes to it.
     Fault::CoordinatorKeepsNews,
+    // tests/space finds these, which take a coordinator that goes at the right moment, or a member
+    // that comes then.
+    Fault::UpgradeForgetsOwed,
+    Fault::DowngradeWritesTarget,
+    Fault::DowngradeKeepsEpoch,
 ];
 
 /// What one seed came to.

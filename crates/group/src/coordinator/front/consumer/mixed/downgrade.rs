@@ -23,7 +23,7 @@ use crate::coordinator::view::{Cause, Trigger};
 use crate::message::admin::GroupKind;
 use crate::message::classic::Joined;
 use crate::message::{Blob, GroupError};
-use crate::probe::{self, Mark};
+use crate::probe::{self, Fault, Mark};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use ottla_model::{Generation, MemberId};
@@ -70,14 +70,18 @@ impl Turn<'_> {
         let mut roster = Roster::new(self.services.config.hash_seed);
         let mut parts: Map<MemberId, Blob> = seeded(self.services.config.hash_seed);
         for (id, member) in consumers.members().filter(|(id, _)| !going.contains(id)) {
-            let held = member.position().assigned.keys().copied();
+            let held = match probe::has(Fault::DowngradeWritesTarget) {
+                true => member.target().iter().copied().collect(),
+                false => member.position().assigned.keys().copied().collect::<Vec<_>>(),
+            };
             let part = self.classic_part(member.says().classic.as_ref(), held);
             parts.insert(id.clone(), part);
             roster.add(id.clone(), classic_member(member, is_settled));
         }
         let mut records = self.end_of_consumers();
         let generation_before = self.group.generation;
-        self.group.generation = if is_settled { epoch } else { next(epoch) };
+        let keeps_epoch = is_settled || probe::has(Fault::DowngradeKeepsEpoch);
+        self.group.generation = if keeps_epoch { epoch } else { next(epoch) };
         self.group.protocol = roster.elect_protocol();
         self.group.protocol_type = Some(Arc::from(CONSUMER));
         self.group.roster = roster;

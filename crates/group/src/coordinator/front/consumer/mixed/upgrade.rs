@@ -24,7 +24,7 @@ use crate::coordinator::view::{Cause, Trigger};
 use crate::message::admin::GroupKind;
 use crate::message::consumer::{Heartbeat, Standing};
 use crate::message::{Blob, GroupError};
-use crate::probe::{self, Mark};
+use crate::probe::{self, Fault, Mark};
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -144,6 +144,9 @@ impl Turn<'_> {
         }
         for ((_, member), part) in members.iter().zip(&mut parts) {
             let said = Subscription::decode(&self.group.word(member)).unwrap_or_default();
+            if probe::has(Fault::UpgradeForgetsOwed) {
+                continue;
+            }
             part.owes = slots_of(&said.owned, view);
             part.owes.retain(|slot| taken.insert(*slot));
         }
