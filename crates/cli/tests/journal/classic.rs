@@ -96,6 +96,40 @@ impl Protocol for Classic {
     }
 }
 
+impl Classic {
+    /// One round in a group that has members of the consumer protocol: nobody waits for others,
+    /// and the coordinator assigns.
+    pub(crate) fn step_among_consumers(&mut self) {
+        for member in &mut self.cast {
+            let request = HeartbeatRequest {
+                group_id: &self.group,
+                generation_id: member.generation,
+                member_id: &member.id,
+                group_instance_id: member.instance,
+            };
+            match member.wire.ask(4, &request, |it| it.error_code) {
+                0 => continue,
+                REBALANCE_IN_PROGRESS => member.owned.clear(),
+                error => panic!("{}: {error}", member.id),
+            }
+            send_join(&self.group, member);
+            assert_eq!(take_join(member), (0, false));
+            let request = SyncGroupRequest {
+                group_id: &self.group,
+                generation_id: member.generation,
+                member_id: &member.id,
+                group_instance_id: member.instance,
+                protocol_type: Some("consumer"),
+                protocol_name: Some("turns"),
+                assignments: Vec::new(),
+            };
+            let told = member.wire.ask(5, &request, |it| (it.error_code, it.assignment.to_vec()));
+            assert_eq!(told.0, 0);
+            member.owned = assigned(&told.1);
+        }
+    }
+}
+
 fn send_join(group: &str, process: &mut Process) {
     let metadata = subscription(&process.topics);
     let request = JoinGroupRequest {
@@ -196,6 +230,28 @@ fn assignment(owned: &BTreeSet<Slot>) -> Vec<u8> {
     }
     out.extend((-1_i32).to_be_bytes());
     out
+}
+
+/// What such bytes of any version say.
+fn assigned(bytes: &[u8]) -> BTreeSet<Slot> {
+    let (_version, mut rest) = bytes.split_at(2);
+    let mut slots = BTreeSet::new();
+    for _ in 0..number(&mut rest) {
+        let (length, after) = rest.split_first_chunk().expect("a length");
+        let length = usize::try_from(i16::from_be_bytes(*length)).expect("a length");
+        let (topic, after) = after.split_at(length);
+        let topic = std::str::from_utf8(topic).expect("a name");
+        rest = after;
+        let count = number(&mut rest);
+        slots.extend((0..count).map(|_| (topic.to_owned(), number(&mut rest))));
+    }
+    slots
+}
+
+fn number(rest: &mut &[u8]) -> i32 {
+    let (number, after) = rest.split_first_chunk().expect("a number");
+    *rest = after;
+    i32::from_be_bytes(*number)
 }
 
 fn count(out: &mut Vec<u8>, count: usize) {

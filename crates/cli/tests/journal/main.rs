@@ -12,6 +12,7 @@ mod classic;
 mod consumer;
 mod expect;
 mod hang;
+mod migration;
 mod protocol;
 mod register;
 mod stage;
