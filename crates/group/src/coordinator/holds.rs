@@ -58,9 +58,10 @@ pub(super) enum Stir {
 }
 
 /// For how long an answer may be kept from a member of this patience: so short that, if it is the
-/// last one to reach the member, two more heartbeats fit into its session. `None`: not at all.
-pub(super) fn hold_time(patience: Patience, session_timeout: Duration) -> Option<Duration> {
-    let time = patience.hold_max?.min(session_timeout / SESSION_SHARE);
+/// last one to reach the member, two more heartbeats fit into the `timeout` after which it may have
+/// lost what it owns, its session's or a rebalance's. `None`: not at all.
+pub(super) fn hold_time(patience: Patience, timeout: Duration) -> Option<Duration> {
+    let time = patience.hold_max?.min(timeout / TIMEOUT_SHARE);
     (time >= HOLD_MIN).then_some(time)
 }
 
@@ -80,8 +81,8 @@ impl Hold {
 impl Turn<'_> {
     /// Keeps the answer to a heartbeat of a member that has nothing to hear; false where it is to
     /// be given now.
-    pub(super) fn hold(&mut self, call: &Call<'_>, id: &str, session_timeout: Duration) -> bool {
-        let time = hold_time(call.client.patience, session_timeout);
+    pub(super) fn hold(&mut self, call: &Call<'_>, id: &str, timeout: Duration) -> bool {
+        let time = hold_time(call.client.patience, timeout);
         time.is_some_and(|time| self.keep(call.token, id, time, Asked::Classic))
     }
 
@@ -199,7 +200,7 @@ fn place<'g>(group: &'g mut Group, id: &str) -> Option<(MemberId, &'g mut Hold)>
     }
 }
 
-/// Of a session, what an answer may be kept.
-const SESSION_SHARE: u32 = 3;
+/// Of a timeout, what an answer may be kept.
+pub(super) const TIMEOUT_SHARE: u32 = 3;
 /// Keeping an answer for less is not worth the work.
-const HOLD_MIN: Duration = Duration::from_millis(100);
+pub(super) const HOLD_MIN: Duration = Duration::from_millis(100);

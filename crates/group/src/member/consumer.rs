@@ -167,8 +167,10 @@ impl Member {
         if self.consumer.is_at_peace {
             self.settled = self.settled.max(since);
         }
-        // From when it was sent: an answer that was kept leaves no silence behind it.
-        self.heartbeat_at = (call.sent_at + beat.interval.max(INTERVAL_MIN)).max(now);
+        // From when it was sent: an answer that was kept leaves no silence behind it. Ownership
+        // ends with the rebalance timeout; where that is short, the interval told is too long.
+        let interval = beat.interval.min(self.config.rebalance_timeout / TIMEOUT_SHARE);
+        self.heartbeat_at = (call.sent_at + interval.max(INTERVAL_MIN)).max(now);
         if let Some(told) = beat.assignment {
             self.consumer.told = told;
             self.consumer.owes_report = true;
@@ -293,5 +295,7 @@ pub(super) fn own_id(seed: u64) -> MemberId {
     MemberId::from(format!("{:016x}{:016x}", random.draw(), random.draw()))
 }
 
+/// Of its rebalance timeout, what a member is silent at most.
+const TIMEOUT_SHARE: u32 = 3;
 /// A coordinator that asks for more asks for a storm.
 const INTERVAL_MIN: Duration = Duration::from_millis(10);

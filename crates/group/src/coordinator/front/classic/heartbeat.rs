@@ -41,7 +41,7 @@ impl Turn<'_> {
     /// beginning of the next.
     fn hold_stable(&mut self, call: &Call<'_>, id: &str) -> bool {
         let Some(member) = self.group.roster.member(id) else { return false };
-        let session_timeout = member.session_timeout;
-        self.group.phase.is_stable() && self.hold(call, id, session_timeout)
+        let timeout = member.session_timeout.min(member.rebalance_timeout);
+        self.group.phase.is_stable() && self.hold(call, id, timeout)
     }
 }

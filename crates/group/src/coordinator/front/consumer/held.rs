@@ -7,7 +7,7 @@
 
 use super::heartbeat::is_full;
 use super::place::slots;
-use crate::coordinator::holds::{Asked, Stir};
+use crate::coordinator::holds::{Asked, HOLD_MIN, Stir, TIMEOUT_SHARE};
 use crate::coordinator::reconcile::State;
 use crate::coordinator::turn::{Call, Turn};
 use crate::message::Patience;
@@ -62,8 +62,8 @@ impl Turn<'_> {
     /// For how long: always less than the interval last told, for a client that misses an answer
     /// for that long drops its connection (librdkafka) or spins (Java); one that rests after an
     /// answer has no such limit.
-    fn consumer_hold_time(&self, patience: Patience, id: &str) -> Option<Duration> {
-        let pulse = self.group.motion.as_ref()?.pulses.get(id)?;
+    fn consumer_hold_time(&self, patience: Patience, id: &MemberId) -> Option<Duration> {
+        let pulse = self.group.motion.as_ref()?.pulses.get(&**id)?;
         let told = pulse.told?;
         let bounds = [
             patience.hold_max?,
@@ -71,7 +71,8 @@ impl Turn<'_> {
                 true => Duration::MAX,
                 false => told.saturating_sub(MARGIN_MIN.max(told / MARGIN_SHARE)),
             },
-            self.consumer_session_timeout() / SESSION_SHARE,
+            // Without a word for so long it may have lost what it owns.
+            self.consumer_session_timeout().min(self.revocation_timeout(id)) / TIMEOUT_SHARE,
         ];
         bounds.into_iter().min().filter(|time| *time >= HOLD_MIN)
     }
@@ -170,7 +171,3 @@ enum News {
 const MARGIN_SHARE: u32 = 20;
 /// At least so much: the answer's way, and the time that a busy machine takes to give it.
 const MARGIN_MIN: Duration = Duration::from_millis(50);
-/// Of a session.
-const SESSION_SHARE: u32 = 3;
-/// Keeping an answer for less is not worth the work.
-const HOLD_MIN: Duration = Duration::from_millis(100);

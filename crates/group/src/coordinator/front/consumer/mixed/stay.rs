@@ -20,13 +20,13 @@ impl Turn<'_> {
         ask: &Heartbeat<'_>,
     ) {
         let outcome = match self.judge_classic_heartbeat(call, ask) {
-            Ok(session_timeout) if self.hold(call, ask.member, session_timeout) => return,
+            Ok(timeout) if self.hold(call, ask.member, timeout) => return,
             other => other.map(|_| ()),
         };
         self.reply(call.token, Reply::Heartbeat(outcome));
     }
 
-    /// The member's session timeout, if there is nothing to tell it.
+    /// The shorter of the member's timeouts, if there is nothing to tell it.
     fn judge_classic_heartbeat(
         &mut self,
         call: &Call<'_>,
@@ -44,7 +44,7 @@ impl Turn<'_> {
             self.owe_join(&id);
             return Err(GroupError::RebalanceInProgress);
         }
-        Ok(self.consumer_session_timeout_of(&id))
+        Ok(self.consumer_session_timeout_of(&id).min(self.revocation_timeout(&id)))
     }
 
     /// A sync in a group of the consumer protocol.
