@@ -5,16 +5,18 @@
 
 mod coordinator;
 mod keeper;
+mod link;
 mod lookup;
 mod metadata;
 mod patience;
 mod pool;
 
+pub(crate) use link::Link;
 pub(crate) use lookup::leader;
 pub use lookup::{FoundOffset, OffsetSpec};
 pub use metadata::{Broker, PartitionInfo, TopicInfo};
 pub(crate) use metadata::{Interest, Snapshot};
-pub(crate) use patience::Patience;
+use patience::Patience;
 pub(crate) use pool::Purpose;
 
 use crate::config::ClientConfig;
@@ -152,19 +154,6 @@ impl Cluster {
     pub(crate) async fn connection(&self, node: NodeId, purpose: Purpose) -> Result<Connection> {
         let address = self.address(node)?;
         self.state.pool.connection(&self.state.config, &address, purpose).await
-    }
-
-    /// As [`Self::connection`], after a pause.
-    pub(crate) async fn connection_after(
-        &self,
-        pause: Duration,
-        node: NodeId,
-        purpose: Purpose,
-    ) -> Result<Connection> {
-        if !pause.is_zero() {
-            tokio::time::sleep(pause).await;
-        }
-        self.connection(node, purpose).await
     }
 
     /// A connection to a broker that nobody shares.

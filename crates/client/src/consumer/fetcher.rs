@@ -10,7 +10,7 @@ use super::partition::{Partition, Position, Progress, Standing};
 use super::session::{Session, Wish, Wishes};
 use super::share::Share;
 use super::shelf::{Shelf, end_of};
-use crate::cluster::{Patience, Purpose, Snapshot};
+use crate::cluster::{Link, Purpose, Snapshot};
 use crate::config::ClientConfig;
 use crate::connection::{Answer, Connection};
 use crate::{Error, Result, clock};
@@ -23,30 +23,25 @@ use tokio::sync::mpsc;
 
 pub(super) struct Fetcher {
     shared: Arc<Shared>,
-    links: HashMap<NodeId, Link>,
+    brokers: HashMap<NodeId, Broker>,
     /// Bounded by what is asked: one per broker, and one lookup per partition.
     events: (mpsc::UnboundedSender<Event>, mpsc::UnboundedReceiver<Event>),
 }
 
-/// The way to one broker.
+/// One broker as it is fetched from.
 #[derive(Debug)]
-struct Link {
-    connection: Option<Connection>,
-    is_connecting: bool,
-    /// Of connecting, and of fetches that end without a sensible answer.
-    patience: Patience,
+struct Broker {
+    link: Link,
     session: Session,
     share: Share,
     /// What the fetch under way is for, and since when.
     asked: Option<(HashMap<Arc<TopicPartition>, Asked>, Instant)>,
 }
 
-impl Link {
+impl Broker {
     fn new(config: &ClientConfig) -> Self {
         Self {
-            connection: None,
-            is_connecting: false,
-            patience: Patience::new(config),
+            link: Link::new(config, Purpose::Fetch),
             session: Session::default(),
             share: Share::default(),
             asked: None,
@@ -69,7 +64,7 @@ pub(super) enum Event {
 
 impl Fetcher {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, links: HashMap::new(), events: mpsc::unbounded_channel() }
+        Self { shared, brokers: HashMap::new(), events: mpsc::unbounded_channel() }
     }
 
     /// Fetches until its handle is dropped.
@@ -151,16 +146,13 @@ impl Fetcher {
 
     /// Whether a broker may be asked now; connects to it if need be.
     fn is_free(&mut self, node: NodeId) -> bool {
-        let link = self.link(node);
-        if link.connection.as_ref().is_some_and(Connection::is_open) {
-            return link.asked.is_none();
+        let (shared, events) = (self.shared.clone(), self.events.0.clone());
+        let broker = self.broker(node);
+        if broker.link.is_open() {
+            return broker.asked.is_none();
         }
-        if !link.is_connecting && link.asked.is_none() {
-            link.is_connecting = true;
-            let pause = link.patience.pause();
-            let (cluster, events) = (self.shared.cluster.clone(), self.events.0.clone());
-            tokio::spawn(async move {
-                let connection = cluster.connection_after(pause, node, Purpose::Fetch).await;
+        if broker.asked.is_none() {
+            broker.link.connect(&shared.cluster, node, move |connection| {
                 let _ = events.send(Event::Connected(node, connection));
             });
         }
@@ -168,23 +160,23 @@ impl Fetcher {
     }
 
     fn fetch(&mut self, node: NodeId, wanted: BTreeMap<Arc<TopicPartition>, Asked>, now: Instant) {
-        let Some(link) = self.links.get_mut(&node) else { return };
-        let Some(connection) = link.connection.clone() else { return };
+        let Some(broker) = self.brokers.get_mut(&node) else { return };
+        let Some(connection) = broker.link.connection().cloned() else { return };
         let wishes: Wishes = wanted.iter().map(|(of, asked)| (of.clone(), asked.wish)).collect();
-        let plan = link.session.plan(&wishes);
+        let plan = broker.session.plan(&wishes);
         let config = &self.shared.config;
         // Within a session the broker lets partitions take turns; without one, those that come
         // first would leave nothing of a small share to the others.
         let bytes_max = match plan.epoch {
             0 => config.fetch_max_bytes,
-            _ => link.share.bytes(config.fetch_min_bytes, config.fetch_max_bytes),
+            _ => broker.share.bytes(config.fetch_min_bytes, config.fetch_max_bytes),
         };
         let started = fetch::version(&connection, &plan).and_then(|version| {
             let request = fetch::request(version, &plan, config, bytes_max);
             let timeout = config.client.request_timeout + config.fetch_max_wait;
             connection.start(version, &request, timeout)
         });
-        link.asked = Some((wanted.into_iter().collect(), now));
+        broker.asked = Some((wanted.into_iter().collect(), now));
         let events = self.events.0.clone();
         match started {
             Ok(awaited) => {
@@ -201,36 +193,27 @@ impl Fetcher {
     fn on_event(&mut self, event: Event) {
         match event {
             Event::Connected(node, connection) => {
-                let link = self.link(node);
-                link.is_connecting = false;
-                match connection {
-                    Ok(connection) => {
-                        link.connection = Some(connection);
-                        link.session.restart();
-                    }
-                    // It may be that another broker leads by now.
-                    Err(_) => {
-                        link.patience.failed();
-                        self.shared.cluster.ask();
-                    }
+                let shared = self.shared.clone();
+                let broker = self.broker(node);
+                if broker.link.connected(connection, &shared.cluster) {
+                    broker.session.restart();
                 }
             }
             Event::Fetched(node, answer) => {
-                let Some(link) = self.links.get_mut(&node) else { return };
-                let Some((asked, since)) = link.asked.take() else { return };
+                let Some(broker) = self.brokers.get_mut(&node) else { return };
+                let Some((asked, since)) = broker.asked.take() else { return };
                 let outcome = self.on_fetched(node, answer, &asked);
-                let link = self.link(node);
+                let shared = self.shared.clone();
+                let broker = self.broker(node);
                 match outcome {
                     Ok(bytes) => {
-                        link.patience.worked();
-                        link.share.answered(bytes, clock::now().since(since));
+                        broker.link.worked();
+                        broker.share.answered(bytes, clock::now().since(since));
                     }
                     Err(error) => {
                         tracing::debug!(%node, %error, "a fetch failed");
-                        link.patience.failed();
-                        link.session.restart();
-                        link.connection = None;
-                        self.shared.cluster.ask();
+                        broker.session.restart();
+                        broker.link.failed(&shared.cluster);
                     }
                 }
             }
@@ -238,9 +221,9 @@ impl Fetcher {
         }
     }
 
-    fn link(&mut self, node: NodeId) -> &mut Link {
+    fn broker(&mut self, node: NodeId) -> &mut Broker {
         let config = &self.shared.config.client;
-        self.links.entry(node).or_insert_with(|| Link::new(config))
+        self.brokers.entry(node).or_insert_with(|| Broker::new(config))
     }
 
     /// Bytes of records that came.
@@ -251,8 +234,8 @@ impl Fetcher {
         asked: &HashMap<Arc<TopicPartition>, Asked>,
     ) -> Result<usize> {
         let fetch = fetch::read(&answer?, self.shared.config.isolation_level)?;
-        if let Some(link) = self.links.get_mut(&node) {
-            link.session.answered(fetch.code, fetch.session_id);
+        if let Some(broker) = self.brokers.get_mut(&node) {
+            broker.session.answered(fetch.code, fetch.session_id);
         }
         // A lost session says nothing about partitions; the next request begins another.
         if fetch.code.is_error() {

@@ -7,7 +7,7 @@ use super::delivery::Stored;
 use super::queue::{Fate, Identity, Pace};
 use super::request::{self, Shipped, Told};
 use super::{Shared, identity};
-use crate::cluster::{Cluster, Patience, Purpose, Snapshot};
+use crate::cluster::{Cluster, Link, Purpose, Snapshot};
 use crate::config::{Acks, ProducerConfig};
 use crate::connection::{Answer, Connection};
 use crate::{Error, ErrorKind, Result, clock};
@@ -22,7 +22,7 @@ pub(super) struct Sender {
     shared: Arc<Shared>,
     cluster: Cluster,
     config: ProducerConfig,
-    brokers: HashMap<NodeId, Link>,
+    brokers: HashMap<NodeId, Broker>,
     under_way: HashMap<u64, (NodeId, Vec<Shipped>)>,
     last_request: u64,
     identity: Identified,
@@ -31,13 +31,11 @@ pub(super) struct Sender {
     asks_at: Instant,
 }
 
-/// The way to one broker.
+/// One broker as it is sent to.
 #[derive(Debug)]
-struct Link {
-    connection: Option<Connection>,
-    is_connecting: bool,
-    /// Of connecting; what was sent and not stored is put back.
-    patience: Patience,
+struct Broker {
+    link: Link,
+    /// How many are under way.
     requests: usize,
 }
 
@@ -216,28 +214,21 @@ impl Sender {
     /// Whether one more request may go to this broker; connects to it if need be.
     fn has_room(&mut self, node: NodeId) -> bool {
         let requests_max = self.config.max_in_flight_requests_per_connection;
-        let link = self.link(node);
-        if link.connection.as_ref().is_some_and(Connection::is_open) {
-            return link.requests < requests_max;
+        let (cluster, events) = (self.cluster.clone(), self.events.0.clone());
+        let broker = self.broker(node);
+        if broker.link.is_open() {
+            return broker.requests < requests_max;
         }
-        if !link.is_connecting {
-            link.is_connecting = true;
-            let pause = link.patience.pause();
-            let (cluster, events) = (self.cluster.clone(), self.events.0.clone());
-            tokio::spawn(async move {
-                let connection = cluster.connection_after(pause, node, Purpose::Produce).await;
-                let _ = events.send(Event::Connected(node, connection));
-            });
-        }
+        broker.link.connect(&cluster, node, move |connection| {
+            let _ = events.send(Event::Connected(node, connection));
+        });
         false
     }
 
-    fn link(&mut self, node: NodeId) -> &mut Link {
+    fn broker(&mut self, node: NodeId) -> &mut Broker {
         let config = &self.config.client;
-        self.brokers.entry(node).or_insert_with(|| {
-            let patience = Patience::new(config);
-            Link { connection: None, is_connecting: false, patience, requests: 0 }
-        })
+        let fresh = || Broker { link: Link::new(config, Purpose::Produce), requests: 0 };
+        self.brokers.entry(node).or_insert_with(fresh)
     }
 
     /// One request to one broker: a batch of each of these partitions, as far as they fit.
@@ -278,7 +269,7 @@ impl Sender {
         let number = self.last_request;
         let started = self.try_start(node, &shipped, snapshot);
         self.under_way.insert(number, (node, shipped));
-        self.link(node).requests += 1;
+        self.broker(node).requests += 1;
         let events = self.events.0.clone();
         match started {
             Ok(Some(awaited)) => {
@@ -299,8 +290,8 @@ impl Sender {
         shipped: &[Shipped],
         snapshot: &Snapshot,
     ) -> Result<Option<crate::connection::Awaited>> {
-        let link = self.brokers.get(&node).and_then(|link| link.connection.as_ref());
-        let connection = link.ok_or_else(Error::closed)?;
+        let connection = self.brokers.get(&node).and_then(|broker| broker.link.connection());
+        let connection = connection.ok_or_else(Error::closed)?;
         let version = request::version(connection, snapshot, shipped)?;
         let timeout = self.config.client.request_timeout;
         let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
@@ -317,18 +308,11 @@ impl Sender {
     fn on_event(&mut self, event: Event) {
         match event {
             Event::Connected(node, connection) => {
-                let link = self.link(node);
-                link.is_connecting = false;
-                match connection {
-                    Ok(connection) => {
-                        link.patience.worked();
-                        link.connection = Some(connection);
-                    }
-                    // It may be that another broker leads by now.
-                    Err(_) => {
-                        link.patience.failed();
-                        self.cluster.ask();
-                    }
+                let cluster = self.cluster.clone();
+                let link = &mut self.broker(node).link;
+                // What was sent and not stored is put back, each batch with a pause of its own.
+                if link.connected(connection, &cluster) {
+                    link.worked();
                 }
             }
             Event::Answered(number, answer) => self.on_answered(number, answer),
@@ -359,8 +343,8 @@ impl Sender {
 
     fn landed(&mut self, number: u64) -> Option<Vec<Shipped>> {
         let (node, shipped) = self.under_way.remove(&number)?;
-        if let Some(link) = self.brokers.get_mut(&node) {
-            link.requests -= 1;
+        if let Some(broker) = self.brokers.get_mut(&node) {
+            broker.requests -= 1;
         }
         Some(shipped)
     }
