@@ -1,6 +1,6 @@
 //! A group's committed offsets, from outside the group.
 
-use super::{Admin, Outcomes, by_topic, pause_unsent};
+use super::{Admin, Outcomes, by_topic};
 use crate::connection::Connection;
 use crate::{Error, Result};
 use ottla_model::{LeaderEpoch, Offset, TopicPartition};
@@ -45,16 +45,10 @@ impl Admin {
         &self,
         group: &str,
     ) -> Result<Vec<(TopicPartition, CommittedOffset)>> {
-        let mut retry = self.cluster.retry();
-        loop {
-            match retry.bound(self.list_group_offsets_once(group)).await {
-                Ok(mut offsets) => {
-                    offsets.sort_by(|(a, _), (b, _)| a.cmp(b));
-                    return Ok(offsets);
-                }
-                Err(error) => retry.pause(error).await?,
-            }
-        }
+        let tried = || async { self.list_group_offsets_once(group).await };
+        let mut offsets = self.cluster.retry().run(tried).await?;
+        offsets.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(offsets)
     }
 
     async fn list_group_offsets_once(
@@ -119,18 +113,12 @@ impl Admin {
         offsets: impl IntoIterator<Item = (TopicPartition, CommittedOffset)>,
     ) -> Result<Outcomes<TopicPartition, ()>> {
         let offsets: Vec<_> = offsets.into_iter().collect();
-        let mut retry = self.cluster.retry();
-        loop {
-            let error = match retry.bound(self.alter_group_offsets_once(group, &offsets)).await {
-                Ok(outcomes) => match whole(&outcomes) {
-                    None => return Ok(outcomes),
-                    Some(error) => error,
-                },
-                Err(error) => error,
-            };
-            // Setting the same offsets twice is harmless.
-            retry.pause(error).await?;
-        }
+        // Setting the same offsets twice is harmless.
+        let tried = || async {
+            let outcomes = self.alter_group_offsets_once(group, &offsets).await?;
+            whole(&outcomes).map_or(Ok(outcomes), Err)
+        };
+        self.cluster.retry().run(tried).await
     }
 
     async fn alter_group_offsets_once(
@@ -177,15 +165,9 @@ impl Admin {
         partitions: impl IntoIterator<Item = TopicPartition>,
     ) -> Result<Outcomes<TopicPartition, ()>> {
         let partitions: Vec<_> = partitions.into_iter().map(|partition| (partition, ())).collect();
-        let mut retry = self.cluster.retry();
-        loop {
-            let tried =
-                async { delete_offsets(&self.coordinator(group).await?, group, &partitions).await };
-            match retry.bound(tried).await {
-                Ok(outcomes) => return Ok(outcomes),
-                Err(error) => pause_unsent(&mut retry, error).await?,
-            }
-        }
+        let tried =
+            || async { delete_offsets(&self.coordinator(group).await?, group, &partitions).await };
+        self.cluster.retry().run_once(tried).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! Groups: listing, describing, deleting them, and removing members.
 
-use super::{Admin, Outcomes, outcome, pause_unsent};
+use super::{Admin, Outcomes, outcome};
 use crate::cluster::Purpose;
 use crate::{Error, Result};
 use ottla_group::assign::subscription::{Assignment, Subscription};
@@ -89,13 +89,8 @@ impl Admin {
         let snapshot = self.cluster.refreshed(&self.cluster.retry()).await?;
         let mut groups = Vec::new();
         for node in snapshot.brokers.keys() {
-            let mut retry = self.cluster.retry();
-            loop {
-                match retry.bound(self.list_groups_of(node.0, &filter)).await {
-                    Ok(listed) => break groups.extend(listed),
-                    Err(error) => retry.pause(error).await?,
-                }
-            }
+            let listed = || async { self.list_groups_of(node.0, &filter).await };
+            groups.extend(self.cluster.retry().run(listed).await?);
         }
         groups.sort();
         groups.dedup_by(|a, b| a.group == b.group);
@@ -126,13 +121,7 @@ impl Admin {
     /// # Errors
     /// `Refused` with GROUP_ID_NOT_FOUND, if there is no such group.
     pub async fn describe_group(&self, group: &str) -> Result<GroupDescription> {
-        let mut retry = self.cluster.retry();
-        loop {
-            match retry.bound(self.describe_group_once(group)).await {
-                Ok(description) => return Ok(description),
-                Err(error) => retry.pause(error).await?,
-            }
-        }
+        self.cluster.retry().run(|| async { self.describe_group_once(group).await }).await
     }
 
     /// A coordinator that has the consumer protocol is asked in it first; a group that does not
@@ -192,13 +181,7 @@ impl Admin {
     /// # Errors
     /// As [`Admin::delete_groups`].
     pub async fn delete_group(&self, group: &str) -> Result<()> {
-        let mut retry = self.cluster.retry();
-        loop {
-            match retry.bound(self.delete_group_once(group)).await {
-                Ok(()) => return Ok(()),
-                Err(error) => pause_unsent(&mut retry, error).await?,
-            }
-        }
+        self.cluster.retry().run_once(|| async { self.delete_group_once(group).await }).await
     }
 
     async fn delete_group_once(&self, group: &str) -> Result<()> {
@@ -221,13 +204,8 @@ impl Admin {
         members: &[MemberToRemove],
         reason: &str,
     ) -> Result<Vec<Result<()>>> {
-        let mut retry = self.cluster.retry();
-        loop {
-            match retry.bound(self.remove_members_once(group, members, reason)).await {
-                Ok(outcomes) => return Ok(outcomes),
-                Err(error) => pause_unsent(&mut retry, error).await?,
-            }
-        }
+        let tried = || async { self.remove_members_once(group, members, reason).await };
+        self.cluster.retry().run_once(tried).await
     }
 
     async fn remove_members_once(

@@ -65,14 +65,8 @@ impl Admin {
     /// `Refused` with GROUP_ID_NOT_FOUND, if there is no such group; `Retriable`, if the
     /// coordinator does not answer in time; `Protocol`, if an entry cannot be read.
     pub async fn group_journal(&self, group: &str) -> Result<GroupJournal> {
-        let mut retry = self.cluster.retry();
-        loop {
-            let tried = async { ask(&self.coordinator(group).await?, group).await };
-            match retry.bound(tried).await {
-                Ok(journal) => return Ok(journal),
-                Err(error) => retry.pause(error).await?,
-            }
-        }
+        let tried = || async { ask(&self.coordinator(group).await?, group).await };
+        self.cluster.retry().run(tried).await
     }
 }
 

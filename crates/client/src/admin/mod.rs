@@ -19,9 +19,9 @@ pub use ottla_group::coordinator::{
 };
 pub use topics::{CreatedTopic, NewTopic};
 
-use crate::cluster::{Broker, Cluster, Purpose, Retry};
+use crate::cluster::{Broker, Cluster, Purpose};
 use crate::connection::{Answer, Connection};
-use crate::{AdminConfig, Error, ErrorKind, Result};
+use crate::{AdminConfig, Error, Result};
 use ottla_model::{NodeId, TopicPartition};
 use ottla_wire::Request;
 use ottla_wire::generated::MetadataResponse;
@@ -89,15 +89,7 @@ impl Admin {
 
     /// Asks any broker what changes nothing.
     async fn read<'a, R: Request<'a>>(&self, request: &R) -> Result<Answer> {
-        let mut retry = self.cluster.retry();
-        loop {
-            let tried = async { self.cluster.any().await?.call(request).await };
-            let tried = retry.bound(tried).await;
-            match tried {
-                Ok(answer) => return Ok(answer),
-                Err(error) => retry.pause(error).await?,
-            }
-        }
+        self.cluster.retry().run(|| async { self.cluster.any().await?.call(request).await }).await
     }
 
     /// Asks one broker what changes nothing.
@@ -106,28 +98,17 @@ impl Admin {
         if self.cluster.snapshot().answered == 0 {
             self.cluster.refreshed(&retry).await?;
         }
-        loop {
-            let tried = async {
-                let connection = self.cluster.connection(NodeId(id), Purpose::General).await?;
-                connection.call(request).await
-            };
-            let tried = retry.bound(tried).await;
-            match tried {
-                Ok(answer) => return Ok(answer),
-                Err(error) => retry.pause(error).await?,
-            }
-        }
+        let tried = || async {
+            self.cluster.connection(NodeId(id), Purpose::General).await?.call(request).await
+        };
+        retry.run(tried).await
     }
 
     /// Has the controller, or whoever forwards to it, change something.
     async fn change<'a, R: Request<'a>>(&self, request: impl Fn(i16) -> R) -> Result<Answer> {
         let mut retry = self.cluster.retry();
-        let connection = loop {
-            match retry.bound(self.cluster.controller(&retry)).await {
-                Ok(connection) => break connection,
-                Err(error) => retry.pause(error).await?,
-            }
-        };
+        let asked = self.cluster.retry();
+        let connection = retry.run(|| async { self.cluster.controller(&asked).await }).await?;
         let version = connection.version(R::KEY)?;
         retry.bound(connection.call_at(version, &request(version))).await
     }
@@ -155,11 +136,6 @@ impl Admin {
     fn timeout_ms(&self) -> i32 {
         i32::try_from(self.cluster.config().request_timeout.as_millis()).unwrap_or(i32::MAX)
     }
-}
-
-/// Whether a try that ended so may be made again: it surely changed nothing.
-async fn pause_unsent(retry: &mut Retry, error: Error) -> Result<()> {
-    if error.kind() == ErrorKind::TimedOut { Err(error) } else { retry.pause(error).await }
 }
 
 /// The error of one thing, with the broker's own words where it has some.

@@ -1,6 +1,6 @@
 //! Offsets of partitions, and deleting the records before one.
 
-use super::{Admin, Outcomes, by_topic, pause_unsent};
+use super::{Admin, Outcomes, by_topic};
 use crate::cluster::{FoundOffset, OffsetSpec, Purpose, leader};
 use crate::{Error, IsolationLevel, Result};
 use ottla_model::{NodeId, Offset, TopicPartition};
@@ -65,12 +65,8 @@ impl Admin {
         items: &[(TopicPartition, Offset)],
     ) -> Result<Outcomes<TopicPartition, Offset>> {
         let mut retry = self.cluster.retry();
-        let connection = loop {
-            match retry.bound(self.cluster.connection(node, Purpose::General)).await {
-                Ok(connection) => break connection,
-                Err(error) => pause_unsent(&mut retry, error).await?,
-            }
-        };
+        let connect = || async { self.cluster.connection(node, Purpose::General).await };
+        let connection = retry.run(connect).await?;
         let topics = by_topic(items).into_iter().map(|(name, partitions)| DeleteRecordsTopic {
             name,
             partitions: partitions

@@ -246,6 +246,41 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
+    /// Tries until it works, the error is final or the time is over, with a pause between tries:
+    /// for what may be carried out twice. Cancel safe as far as a try is.
+    ///
+    /// # Errors
+    /// The last try's; `TimedOut`, if that was cut short.
+    pub(crate) async fn run<T, F>(&mut self, mut tried: impl FnMut() -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        loop {
+            match self.bound(tried()).await {
+                Ok(value) => return Ok(value),
+                Err(error) => self.pause(error).await?,
+            }
+        }
+    }
+
+    /// The same for what must not be carried out twice: a try that was sent and not answered is
+    /// the last one.
+    ///
+    /// # Errors
+    /// The last try's; `TimedOut`, if it may have been carried out.
+    pub(crate) async fn run_once<T, F>(&mut self, mut tried: impl FnMut() -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        loop {
+            match self.bound(tried()).await {
+                Ok(value) => return Ok(value),
+                Err(error) if error.kind() == ErrorKind::TimedOut => return Err(error),
+                Err(error) => self.pause(error).await?,
+            }
+        }
+    }
+
     /// Pauses before the next try. Cancel safe.
     ///
     /// # Errors
@@ -285,3 +320,6 @@ fn shuffle(items: &mut [String]) {
         items.rotate_left(by);
     }
 }
+
+#[cfg(test)]
+mod tests;

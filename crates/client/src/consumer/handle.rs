@@ -337,22 +337,12 @@ impl ConsumerHandle {
 
     async fn topics(&self, interest: crate::cluster::Interest) -> Result<Vec<TopicInfo>> {
         let cluster = &self.shared.cluster;
-        let mut retry = cluster.retry();
-        loop {
-            let tried = match cluster.any().await {
-                Ok(connection) => connection.call(&interest.request(false)).await,
-                Err(error) => Err(error),
-            };
-            match tried {
-                Ok(answer) => {
-                    let response: MetadataResponse<'_> = answer.read()?;
-                    let snapshot = Snapshot::default().after(&response, &interest, 0);
-                    let topics = snapshot.topics.into_values();
-                    return Ok(topics.map(Arc::unwrap_or_clone).collect());
-                }
-                Err(error) => retry.pause(error).await?,
-            }
-        }
+        let request = interest.request(false);
+        let tried = || async { cluster.any().await?.call(&request).await };
+        let answer = cluster.retry().run(tried).await?;
+        let response: MetadataResponse<'_> = answer.read()?;
+        let snapshot = Snapshot::default().after(&response, &interest, 0);
+        Ok(snapshot.topics.into_values().map(Arc::unwrap_or_clone).collect())
     }
 
     /// What happened so far.

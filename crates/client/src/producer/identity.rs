@@ -10,13 +10,7 @@ use ottla_wire::generated::{InitProducerIdRequest, InitProducerIdResponse};
 /// A new identity; if there was an `old` one, the same with the next epoch where the broker can.
 /// Tries for as long as a call may take.
 pub(super) async fn obtain(cluster: &Cluster, old: Option<Identity>) -> Result<Identity> {
-    let mut retry = cluster.retry();
-    loop {
-        match obtain_once(cluster, old).await {
-            Ok(identity) => return Ok(identity),
-            Err(error) => retry.pause(error).await?,
-        }
-    }
+    cluster.retry().run(|| async { obtain_once(cluster, old).await }).await
 }
 
 async fn obtain_once(cluster: &Cluster, old: Option<Identity>) -> Result<Identity> {
