@@ -133,7 +133,10 @@ impl Connection {
     }
 
     fn lacks(&self, key: ApiKey) -> Error {
-        let message = format!("the broker at {} has no {key} we speak", self.shared.address);
+        let message = format!(
+            "the broker at {} has no {key} in a version that this client speaks",
+            self.shared.address
+        );
         Error::new(ErrorKind::Unsupported, message)
     }
 

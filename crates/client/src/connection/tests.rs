@@ -124,10 +124,21 @@ async fn a_broker_without_the_essentials_is_not_connected_to() {
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let (_, id) = read_request(&mut stream).await.unwrap();
-        let bytes = answered_versions(id, &versions::ESSENTIAL[1..]);
+        let bytes = answered_versions(id, &[ApiKey::Produce, ApiKey::Fetch]);
         stream.write_all(&bytes).await.unwrap();
     });
     let error = Connection::open(&ClientConfig::new("unused:1"), &address).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("Produce"), "{error}");
+    assert!(error.to_string().contains("Metadata"), "{error}");
+}
+
+/// One that has no groups, or takes no records, is of use all the same; who asks for what it lacks
+/// hears which that is.
+#[tokio::test]
+async fn a_broker_that_lacks_an_api_is_refused_by_the_call_that_needs_it() {
+    let (connection, answer) = ask(metadata).await;
+    assert!(answer.is_ok());
+    let error = connection.version(ApiKey::JoinGroup).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("has no JoinGroup"), "{error}");
 }

@@ -16,8 +16,8 @@ impl Negotiated {
         Self(response.api_keys.iter().map(range).collect())
     }
 
-    /// What every broker has and this one does not: either it is none that a client can use, or its
-    /// answer is damaged, and the next connection may hear a better one.
+    /// What every use needs and this broker does not have: either it is none that a client can use,
+    /// or its answer is damaged, and the next connection may hear a better one.
     pub(super) fn missing(&self) -> Option<ApiKey> {
         ESSENTIAL.iter().copied().find(|key| self.newest(*key).is_none())
     }
@@ -30,17 +30,6 @@ impl Negotiated {
     }
 }
 
-/// What reading, writing and groups are made of; brokers have it since Kafka 0.10.
-pub(super) const ESSENTIAL: [ApiKey; 11] = [
-    ApiKey::Produce,
-    ApiKey::Fetch,
-    ApiKey::ListOffsets,
-    ApiKey::Metadata,
-    ApiKey::OffsetCommit,
-    ApiKey::OffsetFetch,
-    ApiKey::FindCoordinator,
-    ApiKey::JoinGroup,
-    ApiKey::Heartbeat,
-    ApiKey::LeaveGroup,
-    ApiKey::SyncGroup,
-];
+/// What every use needs: nothing is read, written or administered without knowing the brokers. What
+/// else a broker lacks is told to whoever calls for it.
+pub(super) const ESSENTIAL: [ApiKey; 1] = [ApiKey::Metadata];

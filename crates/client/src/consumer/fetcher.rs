@@ -13,7 +13,7 @@ use super::shelf::{Shelf, end_of};
 use crate::cluster::{Link, Purpose, Snapshot};
 use crate::config::ClientConfig;
 use crate::connection::{Answer, Connection};
-use crate::{Error, Result, clock};
+use crate::{Error, ErrorKind, Result, clock};
 use ottla_model::{Instant, NodeId, Offset, TopicPartition};
 use ottla_wire::ErrorCode;
 use std::collections::{BTreeMap, HashMap};
@@ -212,6 +212,7 @@ impl Fetcher {
                     }
                     Err(error) => {
                         tracing::debug!(%node, %error, "a fetch failed");
+                        tell_of_lack(&shared, &asked, &error);
                         broker.session.restart();
                         broker.link.failed(&shared.cluster);
                     }
@@ -325,6 +326,22 @@ impl Fetcher {
             partition.fail(Error::of(code, format!("cannot fetch {key}")));
         }
     }
+}
+
+/// A broker that has no fetches for us will have none after a pause: the application is told.
+fn tell_of_lack(shared: &Shared, asked: &HashMap<Arc<TopicPartition>, Asked>, error: &Error) {
+    if error.kind() != ErrorKind::Unsupported {
+        return;
+    }
+    let mut assignment = shared.assignment.lock();
+    for key in asked.keys() {
+        if let Some(partition) = assignment.get_mut(key) {
+            partition.wait_until = clock::now() + shared.config.client.retry_backoff_max;
+            partition.fail(error.clone());
+        }
+    }
+    drop(assignment);
+    shared.news.notify_one();
 }
 
 /// Whom to ask for a partition, and for what.

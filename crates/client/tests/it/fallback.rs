@@ -6,6 +6,7 @@ use crate::harness::{TestBroker, fill, read, unique};
 use ottla_client::admin::GroupFilter;
 use ottla_client::{
     Admin, AdminConfig, Consumer, ConsumerConfig, ErrorKind, GroupProtocol, NewTopic, OffsetReset,
+    Producer, ProducerConfig, ProducerRecord, TopicPartition,
 };
 use std::fmt::Debug;
 use std::sync::{Mutex, Once};
@@ -96,6 +97,13 @@ async fn matches_no_patterns(bootstrap: &str) {
 /// KIP-848: an answer to ApiVersions without ConsumerGroupHeartbeat.
 #[tokio::test]
 async fn a_broker_that_does_not_know_the_protocol_gets_classic_members() {
+    let (_broker, address) = lacking(CONSUMER_GROUP_HEARTBEAT).await;
+    falls_back(&address).await;
+    matches_no_patterns(&address).await;
+}
+
+/// A broker of ours that seems not to know this API, with a topic `t`.
+async fn lacking(key: u8) -> (TestBroker, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let advertised = format!("PLAINTEXT://{address}");
@@ -103,16 +111,53 @@ async fn a_broker_that_does_not_know_the_protocol_gets_classic_members() {
     let target = broker.address();
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
-            tokio::spawn(forgetful(client, target.clone()));
+            tokio::spawn(forgetful(client, target.clone(), key));
         }
     });
-    falls_back(&address).await;
-    matches_no_patterns(&address).await;
+    let admin = Admin::new(AdminConfig::new(&address)).unwrap();
+    admin.create_topic(NewTopic::new("t", 1)).await.unwrap();
+    (broker, address)
 }
 
-/// A connection whose first answer, that to ApiVersions, names another key for
-/// ConsumerGroupHeartbeat.
-async fn forgetful(client: TcpStream, target: String) {
+/// What a broker lacks is told to whoever needs it, by name; the rest works.
+#[tokio::test]
+async fn a_broker_that_lacks_something_is_of_use_for_the_rest() {
+    let (_broker, address) = lacking(JOIN_GROUP).await;
+    fill(&address, "t", 1, 0, 3).await;
+    let config = defaults(&address, "g").group_protocol(GroupProtocol::Classic);
+    let mut consumer = Consumer::new(config).unwrap();
+    consumer.subscribe(["t"]).unwrap();
+    lacks(consumer.poll(PATIENCE).await.map(drop), "JoinGroup");
+    let config = ConsumerConfig::new(&address).auto_offset_reset(OffsetReset::Earliest);
+    let mut consumer = Consumer::new(config).unwrap();
+    consumer.assign([TopicPartition::new("t", 0)]).unwrap();
+    assert_eq!(read(&mut consumer, 3).await, [0, 1, 2]);
+
+    let (_broker, address) = lacking(FETCH).await;
+    let mut consumer = Consumer::new(ConsumerConfig::new(&address)).unwrap();
+    consumer.assign([TopicPartition::new("t", 0)]).unwrap();
+    lacks(consumer.poll(PATIENCE).await.map(drop), "Fetch");
+
+    let (_broker, address) = lacking(PRODUCE).await;
+    let producer = Producer::new(ProducerConfig::new(&address)).unwrap();
+    let report = producer.send(ProducerRecord::to("t").value("v")).await.unwrap();
+    lacks(report.await.map(drop), "Produce");
+}
+
+fn lacks(outcome: ottla_client::Result<()>, what: &str) {
+    let error = outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains(&format!("has no {what}")), "{error}");
+}
+
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+const PRODUCE: u8 = 0;
+const FETCH: u8 = 1;
+const JOIN_GROUP: u8 = 11;
+const CONSUMER_GROUP_HEARTBEAT: u8 = 68;
+
+/// A connection whose first answer, that to ApiVersions, names another key in this one's place.
+async fn forgetful(client: TcpStream, target: String, key: u8) {
     let Ok(broker) = TcpStream::connect(target).await else { return };
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_broker, mut to_broker) = broker.into_split();
@@ -122,7 +167,8 @@ async fn forgetful(client: TcpStream, target: String) {
         let mut frame = vec![0; usize::try_from(length).expect("a length")];
         from_broker.read_exact(&mut frame).await?;
         // Correlation id, error code, count; then 7 bytes each: key, versions, no tags.
-        for entry in frame[7..].chunks_exact_mut(7).filter(|entry| entry[..2] == [0, 68]) {
+        let mut entries = frame[7..].chunks_exact_mut(7);
+        if let Some(entry) = entries.find(|entry| entry[..2] == [0, key]) {
             entry[0] = 0x7f;
         }
         to_client.write_i32(length).await?;
