@@ -1,6 +1,6 @@
 //! `consume` and `produce`: the client's side of reading and producing, per CPU-second of its own
 //! process. One Apache Kafka for all; the clients take turns, each a speed program
-//! (`matrix/README.md`, run by [`speed`](super::speed)) that warms up first, counts what it reads
+//! (`matrix/README.md`, run by [`speed`]) that warms up first, counts what it reads
 //! and checks the order. Each record size is a block of its own.
 
 use super::block::{self, Plan};
