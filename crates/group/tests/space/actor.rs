@@ -243,6 +243,11 @@ impl Asked {
         let key = hashed(&(name.as_str(), format!("{request:?}")));
         Self { name: name.clone(), request, key, shape }
     }
+
+    /// Whether it asks for a name.
+    pub fn is_nameless(&self) -> bool {
+        matches!(&self.request, Request::Join(join) if join.sender.member.is_empty())
+    }
 }
 
 impl Told {

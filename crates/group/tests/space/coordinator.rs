@@ -10,6 +10,7 @@ use crate::log::{Log, Part, all_disjoint};
 use crate::shape::hashed;
 use crate::shift;
 use crate::world::all_of;
+use ottla_group::assign::subscription::Subscription;
 use ottla_group::coordinator::{Config, RecordAt, Shard};
 use ottla_group::message::admin::{GroupKind, GroupState};
 use ottla_group::message::classic::{Leave, Leaver};
@@ -92,6 +93,9 @@ impl Coordinator {
         let (has_written, replies) = outcome(&mut shard, &mut log);
         if log.epoch() < self.epoch || log.target_epoch() < self.target_epoch.min(log.epoch()) {
             return Err("an epoch went back".into());
+        }
+        if let Some((_, reply)) = replies.iter().find(|(_, reply)| !makes_sense(reply)) {
+            return Err(format!("a leader was told of a member that said nothing: {reply:?}"));
         }
         let own = replies.iter().find(|(answered, _)| *answered == token).map(|(_, reply)| reply);
         let is_promise = own.is_some_and(is_promise);
@@ -268,6 +272,12 @@ fn outcome(shard: &mut Shard, log: &mut Log) -> (bool, Vec<(usize, Reply)>) {
     shard.handle_durable(shard.last_index());
     let replies = std::iter::from_fn(|| shard.poll_reply());
     (has_written, replies.map(|out| (out.token.0 as usize, out.reply)).collect())
+}
+
+/// Whether a leader knows what each member wants.
+fn makes_sense(reply: &Reply) -> bool {
+    let Reply::Join(Ok(joined)) = reply else { return true };
+    joined.members.iter().all(|member| Subscription::decode(&member.metadata).is_ok())
 }
 
 /// Whether nobody waits for anybody, and nobody was given an id that is not on record.

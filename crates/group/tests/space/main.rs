@@ -7,6 +7,9 @@
 //! In each state no partition has two owners, targets are whole and epochs have not gone back; and
 //! from each state, nothing more going wrong, everybody arrives within a few rounds.
 //!
+//! A classic member that its coordinator does not know any more, but the log does, joins no more:
+//! there are only so many names here, and it would be given its former one.
+//!
 //! `OTTLA_SPACE_SECONDS` looks for so long, or until every state of up to five troubles was seen;
 //! without it, all states of two. States are looked at breadth first, those of fewer troubles
 //! before those of more, and remembered by a number of 64 bits.

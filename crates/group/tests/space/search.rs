@@ -6,8 +6,9 @@ use std::collections::VecDeque;
 
 /// Rounds after which everybody must have arrived.
 const ROUNDS_MAX: u8 = 16;
-/// States remembered at most, for the machine's sake.
-const STATES_MAX: usize = 60_000_000;
+/// States remembered at most, for the machine's sake: about 8 GB. Beyond, what comes of the ones in
+/// sight is still looked at, but leads no further.
+const STATES_MAX: usize = 16_000_000;
 
 /// How far a search has come.
 pub struct Search {
@@ -23,6 +24,8 @@ pub struct Search {
     /// States by the troubles it takes to get there.
     found: Vec<usize>,
     steps: u64,
+    /// The fewest troubles of a state that was not remembered.
+    lost: Option<usize>,
     is_whole: bool,
 }
 
@@ -39,6 +42,7 @@ impl Search {
             queues,
             found: vec![0; troubles + 1],
             steps: 0,
+            lost: None,
             is_whole: false,
         }
     }
@@ -53,13 +57,12 @@ impl Search {
                 }
                 self.found[troubles] += 1;
                 self.look_at(&state, &path, troubles)?;
-                let is_full = self.seen.len() >= STATES_MAX;
-                if self.states().is_multiple_of(CHECK_EVERY) && (is_full || !may_go_on()) {
+                if self.states().is_multiple_of(CHECK_EVERY) && !may_go_on() {
                     return Ok(());
                 }
             }
         }
-        self.is_whole = true;
+        self.is_whole = self.lost.is_none();
         Ok(())
     }
 
@@ -73,6 +76,7 @@ impl Search {
         let longest = self.rounds.values().max().copied().unwrap_or_default();
         let waiting: usize = self.queues.iter().map(VecDeque::len).sum();
         let whole = self.queues.iter().take_while(|queue| queue.is_empty()).count();
+        let whole = whole.min(self.lost.unwrap_or(whole));
         let rest = match (self.is_whole, whole) {
             (true, _) => String::from("all of them"),
             (false, 0) => format!("{waiting} more in sight"),
@@ -99,7 +103,12 @@ impl Search {
             self.steps += 1;
             let next = state.after(event, &mut self.memory);
             let next = next.map_err(|wrong| format!("{event:?}: {}", told(wrong)))?;
-            let fewest = self.seen.entry(next.key()).or_insert(u8::MAX);
+            let key = next.key();
+            if self.seen.len() >= STATES_MAX && !self.seen.contains_key(&key) {
+                self.lost = Some(self.lost.map_or(troubles, |lost| lost.min(troubles)));
+                continue;
+            }
+            let fewest = self.seen.entry(key).or_insert(u8::MAX);
             if usize::from(*fewest) > troubles {
                 *fewest = troubles as u8;
                 let path = path.iter().copied().chain([number]).collect();

@@ -305,6 +305,13 @@ impl State {
         let Wire::Request(asked) = core::mem::take(&mut self.places[at].wire) else {
             return Ok(());
         };
+        if asked.is_nameless() && self.coordinator.remembers(ids_at(at)) {
+            // Here it would be given its former name, which in truth nobody is given twice: it
+            // ends instead, and another may come once that is forgotten.
+            self.places[at].actor = None;
+            self.places[at].is_quiet = true;
+            return Ok(());
+        }
         let answered = self.ask(Heard::new(at, Said::Asked(asked)), memory)?;
         if self.places[at].actor.is_some() {
             self.places[at].is_quiet = false;
