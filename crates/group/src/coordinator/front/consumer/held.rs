@@ -36,8 +36,11 @@ impl Turn<'_> {
         };
         let position = member.position();
         let is_where = match ask.standing {
-            Standing::Member(_) if has_moved => call.client.patience.acks_at_once,
-            Standing::Member(epoch) => epoch == position.epoch,
+            Standing::Member(epoch) if epoch == position.epoch => true,
+            // One that is further behind missed an answer; missing the next it would be fenced.
+            Standing::Member(epoch) if has_moved && epoch == position.previous_epoch => {
+                call.client.patience.acks_at_once
+            }
             _ => false,
         };
         let owned = ask.owned.as_ref().map(slots);
