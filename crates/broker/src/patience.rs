@@ -90,8 +90,9 @@ pub static ROWS: &[Row] = &[
                   was answered, on the coordinator's own connection, so no answer is kept longer \
                   than its interval, and whatever it commits or asks releases it. It acts on an \
                   answer as soon as it comes. Measured with ten members, consumer protocol: \
-                  a join takes 4569 ms (Kafka 5120), presumably since its automatic commits \
-                  release it each 5 s.",
+                  a join takes 303 ms without automatic commits and 4569 ms with them (Kafka \
+                  5120): a commit each 5 s releases the answer, and nothing reaches the member \
+                  until its next heartbeat.",
     },
     Row {
         software: LIBRDKAFKA,

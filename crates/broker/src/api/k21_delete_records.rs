@@ -62,11 +62,20 @@ async fn within<T: Send + 'static>(
 }
 
 fn delete_all(wanted: &[Wanted], broker: &Broker, told: &UnboundedSender<Outcome>) {
-    for topic in wanted {
-        for (index, offset) in &topic.partitions {
-            if told.send(topic.delete_before(broker, *index, *offset)).is_err() {
-                return;
-            }
+    let all = wanted.iter().flat_map(|topic| topic.partitions.iter().map(move |one| (topic, one)));
+    while_heard(all, told, |(topic, (index, offset))| topic.delete_before(broker, *index, *offset));
+}
+
+/// Does one after the other and tells of each. Once nobody listens any more, what was not begun is
+/// not done: it was answered as not done.
+fn while_heard<T, U>(
+    all: impl Iterator<Item = T>,
+    told: &UnboundedSender<U>,
+    each: impl Fn(T) -> U,
+) {
+    for one in all {
+        if told.is_closed() || told.send(each(one)).is_err() {
+            return;
         }
     }
 }
@@ -150,5 +159,21 @@ mod tests {
         assert!(second.is_err());
         let quick = |told: UnboundedSender<u32>| told.send(3).expect("heard");
         assert_eq!(within(Duration::MAX, quick).await, [3]);
+    }
+
+    /// What was answered as not done must not be done later.
+    #[test]
+    fn nothing_is_begun_once_nobody_listens() {
+        let (told, tales) = unbounded_channel();
+        drop(tales);
+        let begun = std::cell::Cell::new(0);
+        while_heard(0..3, &told, |_| begun.set(begun.get() + 1));
+        assert_eq!(begun.get(), 0);
+        let (told, mut tales) = unbounded_channel();
+        for one in [0, 1] {
+            while_heard([one].into_iter(), &told, |_| begun.set(begun.get() + 1));
+            tales.close();
+        }
+        assert_eq!(begun.get(), 1);
     }
 }
