@@ -39,7 +39,7 @@ const SCALED: Size = Size {
     logs: "400",
     log_mb: "96",
     records: "2000",
-    soak_minutes: "2",
+    soak_minutes: "1",
     nonsense_sets: "64",
     fuzz_seconds: None,
 };
