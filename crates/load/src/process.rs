@@ -1,6 +1,7 @@
 //! The broker's process as the operating system accounts for it.
 
 use crate::{Outcome, Target};
+use clap::Args;
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
@@ -34,10 +35,25 @@ impl Process {
     }
 }
 
-/// Bytes that a broker holds now: resident memory of its own or, of a JVM, what is live.
-pub(crate) fn held(target: &Target, is_jvm: bool) -> Outcome<f64> {
-    std::thread::sleep(REST);
-    if is_jvm { live_bytes(target.pid) } else { Process(target.pid).resident_bytes() }
+/// A broker whose memory is looked at.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Weighed {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// The broker is a JVM: ask it for its live bytes
+    #[arg(long)]
+    jvm: bool,
+}
+
+impl Weighed {
+    /// Bytes that it holds now: resident memory of its own or, of a JVM, what is live.
+    pub(crate) fn held(&self) -> Outcome<f64> {
+        std::thread::sleep(REST);
+        match self.jvm {
+            true => live_bytes(self.target.pid),
+            false => self.target.process().resident_bytes(),
+        }
+    }
 }
 
 /// The last line of the class histogram, for which the JVM collects first.

@@ -293,20 +293,27 @@ fn partitions_with_records_share_an_answer() {
         }
     }
     produced(&mut client, &produce("t", 1, -1, &batch(&[&"x".repeat(700_000)])));
+    let mut request = fetch_of_three();
+    assert_eq!(given(&mut client, &request), [3, 1, 3], "a third of a MiB, or one batch");
+    request.min_bytes = 2;
+    assert_eq!(given(&mut client, &request), [9, 1, 9], "all there is");
+}
+
+/// Of partitions 0 to 2 of `t`, from their start.
+fn fetch_of_three() -> FetchRequest<'static> {
     let mut request = fetch("t", 0, 0, 0);
     request.max_bytes = 8 << 20;
     let first = request.topics[0].partitions[0];
     let others = (1..3).map(|partition| FetchPartition { partition, ..first });
     request.topics[0].partitions.extend(others);
-    let answer = client.ask(FETCH, &request);
+    request
+}
+
+/// How many records of each partition an answer brings.
+fn given(client: &mut Client, request: &FetchRequest<'_>) -> Vec<usize> {
+    let answer = client.ask(FETCH, request);
     let response: FetchResponse<'_> = answer.read();
-    let given = response.responses[0].partitions.iter().map(|part| records_of(part).len());
-    assert_eq!(given.collect::<Vec<_>>(), [3, 1, 3], "a third of a MiB, or one batch");
-    request.min_bytes = 2;
-    let answer = client.ask(FETCH, &request);
-    let response: FetchResponse<'_> = answer.read();
-    let given = response.responses[0].partitions.iter().map(|part| records_of(part).len());
-    assert_eq!(given.collect::<Vec<_>>(), [9, 1, 9], "all there is");
+    response.responses[0].partitions.iter().map(|part| records_of(part).len()).collect()
 }
 
 /// A partition whose batches are larger than its share gives one of them, not all it has.
@@ -321,15 +328,8 @@ fn a_batch_larger_than_its_share_comes_alone() {
             produced(&mut client, &produce("t", partition, -1, &records));
         }
     }
-    let mut request = fetch("t", 0, 0, 0);
-    request.max_bytes = 8 << 20;
-    let first = request.topics[0].partitions[0];
-    let others = (1..3).map(|partition| FetchPartition { partition, ..first });
-    request.topics[0].partitions.extend(others);
-    let answer = client.ask(FETCH, &request);
-    let response: FetchResponse<'_> = answer.read();
-    let given = response.responses[0].partitions.iter().map(|part| records_of(part).len());
-    assert_eq!(given.collect::<Vec<_>>(), [1, 1, 1], "a third of a MiB is less than a batch");
+    let request = fetch_of_three();
+    assert_eq!(given(&mut client, &request), [1, 1, 1], "a third of a MiB is less than a batch");
 }
 
 /// Replies that wait behind an elder are bounded too: the connection is not read on meanwhile.

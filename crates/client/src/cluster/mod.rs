@@ -251,16 +251,11 @@ impl Retry {
     ///
     /// # Errors
     /// The last try's; `TimedOut`, if that was cut short.
-    pub(crate) async fn run<T, F>(&mut self, mut tried: impl FnMut() -> F) -> Result<T>
+    pub(crate) async fn run<T, F>(&mut self, tried: impl FnMut() -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
     {
-        loop {
-            match self.bound(tried()).await {
-                Ok(value) => return Ok(value),
-                Err(error) => self.pause(error).await?,
-            }
-        }
+        self.until(|_| false, tried).await
     }
 
     /// The same for what must not be carried out twice: a try that was sent and not answered is
@@ -268,14 +263,25 @@ impl Retry {
     ///
     /// # Errors
     /// The last try's; `TimedOut`, if it may have been carried out.
-    pub(crate) async fn run_once<T, F>(&mut self, mut tried: impl FnMut() -> F) -> Result<T>
+    pub(crate) async fn run_once<T, F>(&mut self, tried: impl FnMut() -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        self.until(|error| error.kind() == ErrorKind::TimedOut, tried).await
+    }
+
+    async fn until<T, F>(
+        &mut self,
+        is_last: impl Fn(&Error) -> bool,
+        mut tried: impl FnMut() -> F,
+    ) -> Result<T>
     where
         F: Future<Output = Result<T>>,
     {
         loop {
             match self.bound(tried()).await {
                 Ok(value) => return Ok(value),
-                Err(error) if error.kind() == ErrorKind::TimedOut => return Err(error),
+                Err(error) if is_last(&error) => return Err(error),
                 Err(error) => self.pause(error).await?,
             }
         }

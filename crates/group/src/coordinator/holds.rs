@@ -201,6 +201,6 @@ fn place<'g>(group: &'g mut Group, id: &str) -> Option<(MemberId, &'g mut Hold)>
 }
 
 /// Of a timeout, what an answer may be kept.
-pub(super) const TIMEOUT_SHARE: u32 = 3;
+const TIMEOUT_SHARE: u32 = 3;
 /// Keeping an answer for less is not worth the work.
 pub(super) const HOLD_MIN: Duration = Duration::from_millis(100);

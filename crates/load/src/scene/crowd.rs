@@ -4,11 +4,11 @@
 
 use super::heartbeats::{Beats, consumers};
 use super::rebalance::{Giant, Rebalance};
+use crate::Outcome;
 use crate::figures::{Figures, latencies};
 use crate::link::Link;
-use crate::process::held;
+use crate::process::Weighed;
 use crate::storm::{Pace, Storm, Tally};
-use crate::{Outcome, Target};
 use clap::Args;
 use std::cell::Cell;
 use std::time::Duration;
@@ -17,10 +17,7 @@ use std::time::Duration;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Crowd {
     #[command(flatten)]
-    target: Target,
-    /// The broker is a JVM: ask it for its live bytes
-    #[arg(long)]
-    jvm: bool,
+    broker: Weighed,
     /// Groups at rest
     #[arg(long, default_value_t = 1000)]
     groups: usize,
@@ -47,9 +44,9 @@ impl Crowd {
     /// The crowd comes, rests, and has the giant beside it.
     pub(crate) async fn run(self) -> Outcome<Figures> {
         let mut figures = Figures::default();
-        let empty = held(&self.target, self.jvm)?;
-        let crowd = consumers(&self.target, self.groups, self.members, CONNECTIONS).await?;
-        let peopled = held(&self.target, self.jvm)? - empty;
+        let empty = self.broker.held()?;
+        let crowd = consumers(&self.broker.target, self.groups, self.members, CONNECTIONS).await?;
+        let peopled = self.broker.held()? - empty;
         let (groups, all) = (self.groups as f64, (self.groups * self.members) as f64);
         let name = format!("{} groups of {}", self.groups, self.members);
         figures.add(format!("{name}: a group with its members, KiB"), peopled / groups / 1024.0);
@@ -74,7 +71,7 @@ impl Crowd {
             warmup: Duration::ZERO,
             measured: Duration::from_secs(seconds),
         };
-        storm.run(crowd, self.target.process()).await
+        storm.run(crowd, self.broker.target.process()).await
     }
 
     /// The giant's whole scene, while the crowd goes on.
@@ -87,7 +84,7 @@ impl Crowd {
         let is_over = Cell::new(false);
         let giant = async {
             let giant = Giant { members: self.giants, partitions: self.giants };
-            let found = Rebalance::of(self.target.clone(), giant)?.run().await;
+            let found = Rebalance::of(self.broker.target.clone(), giant)?.run().await;
             is_over.set(true);
             found
         };

@@ -2,12 +2,12 @@
 //! before and after they come. Of a process its own resident memory, which also counts what its
 //! allocator keeps; of a JVM what is live after a collection, which flatters it.
 
+use crate::Outcome;
 use crate::figures::Figures;
 use crate::link::{Link, Software, check};
 use crate::member::{Member, settle};
-use crate::process::held;
+use crate::process::Weighed;
 use crate::setup::{coordinators, names, topic};
-use crate::{Outcome, Target};
 use clap::Args;
 use ottla_wire::generated::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
@@ -19,10 +19,7 @@ use std::rc::Rc;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Memory {
     #[command(flatten)]
-    target: Target,
-    /// The broker is a JVM: ask it for its live bytes
-    #[arg(long)]
-    jvm: bool,
+    broker: Weighed,
     /// Groups
     #[arg(long, default_value_t = 1000)]
     groups: usize,
@@ -37,23 +34,23 @@ pub(crate) struct Memory {
 impl Memory {
     /// Empty groups (of one offset), then more offsets, then members.
     pub(crate) async fn run(self) -> Outcome<Figures> {
-        let mut link = Link::open(&self.target.bootstrap, Software::Unknown).await?;
+        let mut link = Link::open(&self.broker.target.bootstrap, Software::Unknown).await?;
         topic(&mut link, TOPIC, self.partitions).await?;
         let groups = names("kept", self.groups);
         coordinators(&mut link, &groups).await?;
         // What is made by the first of a kind is not counted.
         commit(&mut link, "first", 0..1).await?;
-        let before = held(&self.target, self.jvm)?;
+        let before = self.broker.held()?;
         for group in &groups {
             commit(&mut link, group, 0..1).await?;
         }
-        let with_groups = held(&self.target, self.jvm)?;
+        let with_groups = self.broker.held()?;
         for group in &groups {
             commit(&mut link, group, 1..self.partitions).await?;
         }
-        let with_offsets = held(&self.target, self.jvm)?;
+        let with_offsets = self.broker.held()?;
         let members = self.people(&mut link).await?;
-        let with_members = held(&self.target, self.jvm)?;
+        let with_members = self.broker.held()?;
         let (count, share) = (self.groups as f64, f64::from(self.partitions));
         let per_offset = (with_offsets - with_groups) / (count * (share - 1.0));
         let mut figures = Figures::default();

@@ -7,7 +7,7 @@
 
 use super::heartbeat::is_full;
 use super::place::slots;
-use crate::coordinator::holds::{Asked, HOLD_MIN, Stir, TIMEOUT_SHARE};
+use crate::coordinator::holds::{Asked, HOLD_MIN, Stir, hold_time};
 use crate::coordinator::reconcile::State;
 use crate::coordinator::turn::{Call, Turn};
 use crate::message::Patience;
@@ -66,18 +66,15 @@ impl Turn<'_> {
     /// for that long drops its connection (librdkafka) or spins (Java); one that rests after an
     /// answer has no such limit.
     fn consumer_hold_time(&self, patience: Patience, id: &MemberId) -> Option<Duration> {
-        let pulse = self.group.motion.as_ref()?.pulses.get(&**id)?;
-        let told = pulse.told?;
-        let bounds = [
-            patience.hold_max?,
-            match patience.rests_after_answer {
-                true => Duration::MAX,
-                false => told.saturating_sub(MARGIN_MIN.max(told / MARGIN_SHARE)),
-            },
-            // Without a word for so long it may have lost what it owns.
-            self.consumer_session_timeout().min(self.revocation_timeout(id)) / TIMEOUT_SHARE,
-        ];
-        bounds.into_iter().min().filter(|time| *time >= HOLD_MIN)
+        let told = self.group.motion.as_ref()?.pulses.get(&**id)?.told?;
+        // Without a word for so long it may have lost what it owns.
+        let timeout = self.consumer_session_timeout().min(self.revocation_timeout(id));
+        let time = hold_time(patience, timeout)?;
+        if patience.rests_after_answer {
+            return Some(time);
+        }
+        let overdue = told.saturating_sub(MARGIN_MIN.max(told / MARGIN_SHARE));
+        Some(time.min(overdue)).filter(|time| *time >= HOLD_MIN)
     }
 
     /// Somebody whose answer is kept may have something to hear.
